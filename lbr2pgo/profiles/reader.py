@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.profiles.staleness import Staleness
+    from lbr2pgo.profiles.weights import ProfileWeights
     from lbr2pgo.profiles.work import Work
     from lbr2pgo.program.program import Program
     from lbr2pgo.support.arrays import U64
@@ -111,6 +112,9 @@ class Reader(ABC, Generic[T]):
     def overlap(self, base: T, test: T) -> ProfileOverlap | None:
         """How near two of this kind are."""
 
+    def weights(self, content: T) -> ProfileWeights | None:
+        """How heavy functions and calls are."""
+
     def placed(self, content: T, program: Program, where: str) -> tuple[Reader[Any], Any]:
         """In the kind whose places are told without the program; most are of such a kind."""
         return self, content
@@ -199,6 +203,11 @@ class WrittenProfile(Profile, Generic[T]):
     def functions(self) -> frozenset[str]:
         """See `Profile`."""
         return frozenset(self.reader.functions(self.content))
+
+    @property
+    def weights(self) -> ProfileWeights | None:
+        """How heavy functions and calls are."""
+        return self.reader.weights(self.content)
 
     def staleness(self, program: Program) -> Staleness | None:
         """See `Profile`."""

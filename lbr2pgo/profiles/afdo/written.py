@@ -9,11 +9,13 @@ from pathlib import Path
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.afdo.gcc_samples import gcc_samples
+from lbr2pgo.profiles.llvm import sample_weights
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.stale_samples import of_samples
 from lbr2pgo.profiles.llvm.written import TEXT
 from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader
 from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.weights import ProfileWeights
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
@@ -77,6 +79,10 @@ class AfdoReader(Reader[GccProfile]):
     def staleness(self, content: GccProfile, program: Program) -> Staleness | None:
         """See `Reader`."""
         return of_samples(content.samples, program, partial(gcc_samples, version=content.version))
+
+    def weights(self, content: GccProfile) -> ProfileWeights:
+        """See `Reader`."""
+        return sample_weights.weights(content.samples, self.kind)
 
     def overlap(self, base: GccProfile, test: GccProfile) -> ProfileOverlap:
         """See `Reader`."""

@@ -64,7 +64,7 @@ def _function_lines(function: FunctionSamples, profile: SampleProfile) -> Iterat
 def _inner_lines(function: FunctionSamples, profile: SampleProfile, indent: str) -> Iterator[str]:
     for location in function.locations():
         calls = "".join(f" {_text(name)}:{count}" for name, count in function.calls(location))
-        place = indent + _place(location)
+        place = indent + place_text(location)
         yield f"{place}: {function.body.get(location, 0)}{calls}\n"
         yield from _vtable_line(function, location, place)
     for location in sorted(function.callsites.keys() | function.vtables.keys()):
@@ -78,7 +78,7 @@ def _inner_lines(function: FunctionSamples, profile: SampleProfile, indent: str)
 def _callsite_lines(
     function: FunctionSamples, location: Location, profile: SampleProfile, indent: str
 ) -> Iterator[str]:
-    place = indent + _place(location)
+    place = indent + place_text(location)
     callees = function.callsites.get(location, {})
     for name in sorted(callees, key=order_key):
         yield f"{place}: {_text(name)}:{callees[name].total}\n"
@@ -95,7 +95,8 @@ def _vtable_line(function: FunctionSamples, location: Location, place: str) -> I
         yield f"{place}: vtables {counts}\n"
 
 
-def _place(location: Location) -> str:
+def place_text(location: Location) -> str:
+    """A place in a function as text: `3`, or `3.1` with a discriminator."""
     line, discriminator = location
     return f"{line}.{discriminator}" if discriminator else str(line)
 
@@ -109,7 +110,7 @@ def _text(name: Name) -> str:
 
 def context_text(context: Context) -> str:
     """A calling context as text: `main:3.1 @ _Z3bar`."""
-    callers = [f"{_text(f.function)}:{_place(f.location)} @ " for f in context[:-1]]
+    callers = [f"{_text(f.function)}:{place_text(f.location)} @ " for f in context[:-1]]
     return "".join(callers) + _text(context[-1].function)
 
 

@@ -9,13 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm import extbinary, sample_quality, text
+from lbr2pgo.profiles.llvm import extbinary, sample_quality, sample_weights, text
 from lbr2pgo.profiles.llvm.located import correlated, probed
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_weights import with_inlined
 from lbr2pgo.profiles.llvm.stale_samples import of_samples
 from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader, lines_written
 from lbr2pgo.profiles.staleness import Staleness
+from lbr2pgo.profiles.weights import ProfileWeights
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import U64
@@ -69,7 +71,7 @@ class SamplesReader(Reader[SampleProfile]):
 
     def functions(self, content: SampleProfile) -> set[str]:
         """Names of all functions, of those that are inlined too."""
-        return {str(each.name) for top in content.functions.values() for each in _all(top)}
+        return {str(each.name) for top in content.functions.values() for each in with_inlined(top)}
 
     def samples(self, content: SampleProfile) -> SampleProfile:
         """See `Reader`."""
@@ -84,6 +86,10 @@ class SamplesReader(Reader[SampleProfile]):
         """See `Reader`."""
         return of_samples(content, program)
 
+    def weights(self, content: SampleProfile) -> ProfileWeights:
+        """See `Reader`."""
+        return sample_weights.weights(content)
+
     def overlap(self, base: SampleProfile, test: SampleProfile) -> ProfileOverlap:
         """See `Reader`."""
         return sample_quality.compare(base, test)
@@ -96,18 +102,11 @@ class SamplesReader(Reader[SampleProfile]):
 
 
 def _inlined(function: FunctionSamples, chain: str, wanted: int) -> Iterator[str]:
-    for (line, discriminator), callee in function.inlined():
-        place = f"{line}.{discriminator}" if discriminator else str(line)
-        inner = f"{chain}:{place} @ {callee.name}"
+    for location, callee in function.inlined():
+        inner = f"{chain}:{text.place_text(location)} @ {callee.name}"
         if guid(callee.name) == wanted:
             yield f"# inlined, {counted(callee.total, 'sample')}: {inner}"
         yield from _inlined(callee, inner, wanted)
-
-
-def _all(function: FunctionSamples) -> Iterator[FunctionSamples]:
-    yield function
-    for _, callee in function.inlined():
-        yield from _all(callee)
 
 
 BINARY = SamplesReader(extbinary.is_binary_profile, extbinary.read, extbinary.write)

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 from lbr2pgo.profiles.reader import Reader
 from lbr2pgo.profiles.staleness import Staleness, staleness
+from lbr2pgo.profiles.weights import ProfileWeights
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError, readable
@@ -160,6 +161,11 @@ class ClustersReader(Reader[Clusters]):
     def functions(self, content: Clusters) -> set[str]:
         """See `Reader`."""
         return {name for each in content.functions for name in each.names}
+
+    def weights(self, content: Clusters) -> ProfileWeights:
+        """Of functions, how many blocks are laid out."""
+        blocks = {each.names[0]: len(each.blocks) for each in content.functions}
+        return ProfileWeights(self.kind, blocks, {})
 
     def staleness(self, content: Clusters, program: Program) -> Staleness:
         """See `Reader`."""

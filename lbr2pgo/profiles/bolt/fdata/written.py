@@ -9,6 +9,7 @@ Source: BOLT, bolt/tools/merge-fdata/merge-fdata.cpp (mergeLegacyProfiles).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.profiles.reader import Merged, Merging, ProfileOverlap, Reader, lines_written
 from lbr2pgo.profiles.staleness import Staleness, staleness
+from lbr2pgo.profiles.weights import CallSite, ProfileWeights
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
@@ -40,6 +42,8 @@ from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import exact_sum, multiplied
 from lbr2pgo.support.sums import overlap as overlap_of
 
+PER_SAMPLE = 48
+"""A stack of 32 branches makes 18 to 46 branches and fall-throughs."""
 _FEWEST_OFFSETS = 16
 """So many offsets that are multiples of 4 are no chance where instructions are of any size: one in
 four billion."""
@@ -170,6 +174,22 @@ def _branch_counts(fdata: Fdata) -> dict[tuple[str, int, str, int], int]:
     return found
 
 
+def weights(fdata: Fdata) -> ProfileWeights:
+    """Of functions, what branches from them or was sampled in them; calls go to an entry."""
+    functions: Counter[str] = Counter()
+    calls: Counter[CallSite] = Counter()
+    if fdata.samples is not None:
+        s = fdata.samples
+        for name, count in zip(s.name.tolist(), s.count.tolist(), strict=True):
+            functions[fdata.names[name]] += count
+    for (caller, offset, callee, entry), count in _branch_counts(fdata).items():
+        functions[caller] += count
+        if caller != callee and not entry:
+            calls[CallSite(caller, f"{offset:#x}", callee)] += count
+    per_sample = 1 if fdata.samples is not None else PER_SAMPLE
+    return ProfileWeights("fdata", dict(functions), dict(calls), per_sample)
+
+
 def merged(files: Iterable[tuple[Fdata, int]]) -> Merged[Fdata]:
     """The sum of files times their weights, in BOLT's order; memory grows with distinct rows."""
     names: dict[str, int] = {}
@@ -263,6 +283,10 @@ class FdataReader(Reader[Fdata]):
         """See `Reader`."""
         table = content.branches if content.samples is None else content.samples
         return None if table is None else table.count
+
+    def weights(self, content: Fdata) -> ProfileWeights:
+        """Of functions, what branches from them or was sampled in them."""
+        return weights(content)
 
     def staleness(self, content: Fdata, program: Program) -> Staleness | None:
         """See `Reader`; a stripped program lacks names, whatever functions it has."""

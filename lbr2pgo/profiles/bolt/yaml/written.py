@@ -10,16 +10,18 @@ Source: BOLT, bolt/tools/merge-fdata/merge-fdata.cpp.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata
-from lbr2pgo.profiles.bolt.fdata.written import FDATA
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata
+from lbr2pgo.profiles.bolt.fdata.written import FDATA, PER_SAMPLE
 from lbr2pgo.profiles.bolt.yaml import yaml_text
 from lbr2pgo.profiles.bolt.yaml.placed_yaml import fdata_of_yaml
 from lbr2pgo.profiles.bolt.yaml.yaml_tables import Block, YamlFunction, tables, written
 from lbr2pgo.profiles.bolt.yaml.yaml_text import YamlProfile
 from lbr2pgo.profiles.reader import Merged, Merging, Reader
+from lbr2pgo.profiles.weights import CallSite, ProfileWeights
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
 
@@ -76,6 +78,24 @@ def _add_block(total: Block, other: Block, weight: int) -> None:
             mine.add(row, count * weight, mispredicted * weight)
 
 
+def weights(content: YamlProfile) -> ProfileWeights:
+    """Of functions, how often they were entered and how often a block followed another."""
+    every = tables(content)
+    names = {each.head.numbers.get("fid"): name for name, each in every.items()}
+    functions: Counter[str] = Counter()
+    calls: Counter[CallSite] = Counter()
+    for caller, function in every.items():
+        functions[caller] += function.head.numbers.get("exec", 0)
+        for number, block in function.blocks.items():
+            functions[caller] += sum(count for _, (count, _) in block.counts("succ"))
+            for key, (count, _) in block.counts("calls"):
+                called = dict(key)
+                callee = names.get(called.get("fid"), UNKNOWN)
+                place = f"block {number} + {called.get('off', 0):#x}"
+                calls[CallSite(caller, place, callee)] += count
+    return ProfileWeights(YamlReader.kind, dict(functions), dict(calls), PER_SAMPLE)
+
+
 class YamlReader(Reader[YamlProfile]):
     """See `Reader`."""
 
@@ -107,6 +127,10 @@ class YamlReader(Reader[YamlProfile]):
     def functions(self, content: YamlProfile) -> tuple[str, ...]:
         """All names."""
         return tuple(name for name, _ in content.functions)
+
+    def weights(self, content: YamlProfile) -> ProfileWeights:
+        """See `Reader`."""
+        return weights(content)
 
     def placed(
         self, content: YamlProfile, program: Program, where: str
