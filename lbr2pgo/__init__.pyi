@@ -4,6 +4,7 @@ from lbr2pgo.analyses.accuracy import Accuracy as Accuracy
 from lbr2pgo.analyses.table import Table as Table
 from lbr2pgo.api.reporting import call_graph as call_graph
 from lbr2pgo.api.reporting import compare as compare
+from lbr2pgo.api.reporting import diff as diff
 from lbr2pgo.api.reporting import flow_graph as flow_graph
 from lbr2pgo.api.reporting import report as report
 from lbr2pgo.api.tasks import accuracy as accuracy
@@ -33,6 +34,7 @@ from lbr2pgo.replay.replay import Flow as Flow
 from lbr2pgo.replay.replay import ReplayOptions as ReplayOptions
 from lbr2pgo.reports.checking import Checked as Checked
 from lbr2pgo.reports.model import Report as Report
+from lbr2pgo.reports.profile_diff import ProfileDiff as ProfileDiff
 from lbr2pgo.support.errors import InputError as InputError
 from lbr2pgo.support.errors import Lbr2pgoError as Lbr2pgoError
 from lbr2pgo.support.errors import MissingToolError as MissingToolError

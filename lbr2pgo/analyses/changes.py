@@ -150,7 +150,7 @@ def _table(
 ) -> Table:  # fmt: skip
     after, before = shares(new), shares(old)
     both = [key for key in after.share if key in before.share]
-    rows, columns = _changed(_matrix(after, both), _matrix(before, both), top)
+    rows, columns = changed(_matrix(after, both), _matrix(before, both), top)
     words = [after.words[both[row]] for row in rows.tolist()]
     return build(
         f"changes-{name}",
@@ -173,8 +173,11 @@ def _matrix(shares: _Shares, keys: Sequence[Place]) -> F64:
     return np.array([shares.share[key] for key in keys], np.float64).reshape(-1, 3).T
 
 
-def _changed(new: F64, old: F64, top: int | None) -> tuple[I64, list[tuple[Column, list[Value]]]]:
-    """The rows that changed most, surely ones first, and columns of their shares and change."""
+def changed(new: F64, old: F64, top: int | None) -> tuple[I64, list[tuple[Column, list[Value]]]]:
+    """The rows that changed most, surely ones first, and columns of their shares and change.
+
+    `new` and `old` are (3, n): shares with their bounds.
+    """
     change = new[0] - old[0]
     low, high = difference(new[0], (new[1], new[2]), old[0], (old[1], old[2]))
     sure = (low > 0) | (high < 0)

@@ -1,4 +1,4 @@
-"""What recordings show: reports, what changed, and graphs."""
+"""What recordings and profiles show: reports, what changed, and graphs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ from lbr2pgo.api.keywords import (
     profiles_of,
     source_options,
 )
-from lbr2pgo.support.arguments import Paths, optional_path, paths_of, refuse_unknown, several
+from lbr2pgo.support.arguments import (
+    Paths,
+    optional_path,
+    path_of,
+    paths_of,
+    refuse_unknown,
+    several,
+)
 from lbr2pgo.support.output import PathLike
 
 if TYPE_CHECKING:
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
     from lbr2pgo.analyses.evidence import Evidence
     from lbr2pgo.reports.build import ReportOptions
     from lbr2pgo.reports.notebook import NotebookReport
+    from lbr2pgo.reports.profile_diff import ProfileDiff
 
 
 def report(
@@ -73,6 +81,17 @@ def compare(
     options = _report_options(profiles, binary, how, top=top or None)
     old = optional_path(old_binary, "old_binary")
     return NotebookReport.of(make_any_report(options, paths_of(against, "against"), old))
+
+
+def diff(old: PathLike, new: PathLike, *, top: int | None = 20, all: bool = False) -> ProfileDiff:
+    """Tell what changed between two written profiles of one kind, as `lbr2pgo diff` does.
+
+    Tables have at most `top` rows (None: all). What chance explains is left out, unless `all` are
+    asked for. Raises InputError for what is no written profile, or of another kind.
+    """
+    from lbr2pgo.reports.profile_diff import diff_profiles
+
+    return diff_profiles(path_of(old, "old"), path_of(new, "new"), top or None, everything=all)
 
 
 def _report_options(

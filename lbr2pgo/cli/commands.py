@@ -12,6 +12,7 @@ _STEPS = (
     {
         "convert": "write what compilers and optimizers read",
         "check": "tell whether a profile is good enough to ship",
+        "diff": "tell what changed between two profiles",
         "pgo": "build, train, rebuild with the profile, and measure what it gained",
         "bolt": "optimise a linked binary with llvm-bolt, or copy it while there is no profile",
     },
@@ -24,7 +25,7 @@ _STEPS = (
         "dump": "show each stage, to see why a number is what it is",
         "measure": "compare what programs cost: instructions, branches, time",
         "accuracy": "compare a profile with the exact counts of the same run",
-        "share": "print where the files for CMake, Make, Meson or Bazel are",
+        "share": "print where the files for CMake, Make, Meson, Bazel or git are",
         "msr": "decode dumps of branch registers; plan and read Intel's",
         "completion": "print what makes a shell complete commands and options",
         "help": "show the help of a command",

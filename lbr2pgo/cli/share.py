@@ -1,4 +1,4 @@
-"""`lbr2pgo share`: where the files for build systems are."""
+"""`lbr2pgo share`: where the files for build systems and git are."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=COMMANDS["share"],
         description="Print the directory of the files that bring profiles into a build. CMake: "
         '-Dlbr2pgo_DIR="$(lbr2pgo share cmake)"; Make: include $(shell lbr2pgo share make)/'
-        "lbr2pgo.mk; for Meson and Bazel, copy them into the project.",
+        "lbr2pgo.mk; for Meson and Bazel, copy them into the project. For git: "
+        'git config --add include.path "$(lbr2pgo share git)/lbr2pgo.gitconfig".',
         examples=('cmake -Dlbr2pgo_DIR="$(lbr2pgo share cmake)" -B build',),
     )
-    parser.add_argument("build_system", choices=("cmake", "make", "meson", "bazel"))
+    parser.add_argument("build_system", choices=("cmake", "make", "meson", "bazel", "git"))
     parser.set_defaults(run=run)
 
 

@@ -28,6 +28,7 @@ NOT_HERE: dict[str, set[str]] = {
     "report": {"full", "html", "no_demangle", "against", "old_binary"},
     "check": set(),
     "accuracy": set(),
+    "diff": {"no_demangle"},
     "measure": set(),
     # For ever, in a browser, or not at all.
     "record": {"continuous", "every", "keep", "open", "dry_run"},
@@ -39,6 +40,7 @@ CALLS = {
     "report": lbr2pgo.report,
     "check": lbr2pgo.check,
     "accuracy": lbr2pgo.accuracy,
+    "diff": lbr2pgo.diff,
     "measure": lbr2pgo.measure,
 }
 SHARED = {
@@ -79,7 +81,7 @@ def test_each_option_of_a_command_is_a_keyword(command: str) -> None:
 def test_what_is_no_option_is_what_a_command_takes_without_one(command: str) -> None:
     """Words without an option, and outputs that have no word of the command line."""
     more = {"record": {"command"}, "convert": {"profiles", "outputs"}, "report": {"profiles"},
-            "check": {"profile"}, "accuracy": {"profile"},
+            "check": {"profile"}, "accuracy": {"profile"}, "diff": {"old", "new"},
             "measure": {"binaries", "arguments", "input"}}  # fmt: skip
     assert keywords_of(command) - options_of(command) == more[command]
 

@@ -57,7 +57,7 @@ MISTAKES = {
     "a recording as written profile": ("dump profile perf.data", "lbr2pgo"),
     "no binary to check against": ("check app.prof", "--binary"),
     "nowhere to write": ("bolt app --fdata app.fdata", "--output"),
-    "an unknown build system": ("share autotools", "cmake, make, meson, bazel"),
+    "an unknown build system": ("share autotools", "cmake, make, meson, bazel, git"),
     "nothing to train with": ("pgo --build make --binary app", "--train"),
     "nothing to build with": ("pgo --binary app --train ./app", "--cargo"),
     "exact counts by context": (

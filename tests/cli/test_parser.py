@@ -22,7 +22,7 @@ from lbr2pgo.support.executables import executable
         (["dump", "disam"], "disam is not known; did you mean disasm?"),
         (["convert", "x", "--binary", "y", "--frobnicate"], "--frobnicate is not known"),
         (["convert", "x", "--binary", "y", "--llvm-format", "extbin"], "did you mean extbinary?"),
-        (["share", "autoconf"], "(there are cmake, make, meson, bazel)"),
+        (["share", "autoconf"], "(there are cmake, make, meson, bazel, git)"),
         (["convert", "x", "--binary", "y", "--compat", "perf2blot"], "did you mean perf2bolt?"),
         (["convert", "x", "--binary", "y", "--pid", "1,me"], "1,me is no list of numbers"),
     ],

@@ -9,6 +9,7 @@ FILES = {
     "make": "lbr2pgo.mk",
     "meson": "lbr2pgo/meson.build",
     "bazel": "lbr2pgo.bzl",
+    "git": "lbr2pgo.gitconfig",
 }
 
 
