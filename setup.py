@@ -27,8 +27,8 @@ DIRECTIVES = {
     "emit_code_comments": False,  # a quarter of the C
 }
 PER_SAMPLE = {
-    "_brstack_lines", "_brstack_samples", "_chain_paths", "_file_spans", "_iterations", "_moments",
-    "_perf_records", "_preaggregated", "_runs", "_traces", "key_table", "row_ids", "walk",
+    "_brstack_lines", "_brstack_samples", "_chain_paths", "_file_spans", "_moments",
+    "_perf_records", "_preaggregated", "_traces", "_walks", "key_table", "row_ids", "walk",
 }  # fmt: skip
 """Modules whose loops go over every sample. At -O2 GCC leaves the walk along a stack out of line,
 which makes counting half as slow again; everywhere else -O1 takes half the time to compile. (-Og
