@@ -238,19 +238,22 @@ def measure(
     runs: int | None = None,
     precision: float = 1.0,
     input: PathLike | None = None,
+    model: str | None = None,
 ) -> Measurements:
     """Count and time programs that do the same work; ratios are to the first.
 
     Each gets these arguments, and the content of `input` as its standard input. `runs` are timed
-    (0: none; None: as many as half an interval of `precision` per cent needs). Raises InputError
-    where they do not end alike, and MissingToolError where they can't be emulated.
+    (0: none; None: as many as half an interval of `precision` per cent needs). `model` names a
+    front end that is simulated beside ("": the usual one), such as "zen4". Raises InputError where
+    they do not end alike, and MissingToolError where they can't be emulated.
     """
     from lbr2pgo.pgo.measurements import measure_programs
     from lbr2pgo.pgo.timing import Rounds
 
     names = [runnable(name) for name in texts_of(binaries, "binaries")]
     source = optional_path(input, "input")
-    return measure_programs(names, several(arguments), Rounds(runs, precision / 100), source)
+    rounds = Rounds(runs, precision / 100)
+    return measure_programs(names, several(arguments), rounds, source, model=model)
 
 
 def open(path: PathLike) -> Source:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,9 +35,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "natively, in turns, for the user time. Ratios are to the first program. All must exit "
         "alike; each reads standard input from its beginning.",
         examples=("lbr2pgo measure ./before ./after -- input",),
-        usage="%(prog)s [-h] [--runs N] [--precision PERCENT] [--format F] BINARY … [-- ARGS …]",
+        usage="%(prog)s [-h] [--runs N] [--precision PERCENT] [--model [PRESET]] [--format F] "
+        "BINARY … [-- ARGS …]",
     )
     add_runs(parser)
+    parser.add_argument(
+        "--model", nargs="?", const="", metavar="PRESET",
+        help="simulate a front end beside (skylake, zen4, neoverse-n1; default: by the program's "
+        "architecture): its misses, and an estimate of cycles; a program alone is then not timed, "
+        "unless --runs says so",
+    )  # fmt: skip
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="BINARY … -- ARGS …")
     parser.set_defaults(run=run)
@@ -66,14 +74,18 @@ def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from lbr2pgo.pgo.measurements import measure_programs
     from lbr2pgo.pgo.standard_input import kept_input
+    from lbr2pgo.pgo.timing import NOT_TIMED
     from lbr2pgo.support.timings import Timings
 
-    binaries, arguments = _split(args.words)
-    runs = runs_of(args)
+    model, words = _model_and_words(args)
+    binaries, arguments = _split(words)
+    is_model_alone = model is not None and len(binaries) == 1 and args.runs is None
+    runs = NOT_TIMED if is_model_alone else runs_of(args)
     with TemporaryDirectory(prefix="lbr2pgo-") as folder:
         source = kept_input(Path(folder) / "stdin")
         timings = Timings(_say_stage)
-        measured = measure_programs(binaries, arguments, runs, source, timings).programs
+        found = measure_programs(binaries, arguments, runs, source, timings, model)
+    measured = found.programs
     if messages.is_verbose():
         messages.show_times(timings)
     if args.format == "json":
@@ -89,10 +101,21 @@ def _say_stage(name: str, _: int) -> None:
         messages.say(f"{name} …")
 
 
+def _model_and_words(args: argparse.Namespace) -> tuple[str | None, list[str]]:
+    """`--model ./app` has the usual preset: what it was given is a program."""
+    from lbr2pgo.recorders.front_end import PRESETS
+
+    model, words = args.model, list(args.words)
+    if model and model not in PRESETS and shutil.which(model):
+        return "", [model, *words]
+    return model, words
+
+
 def _split(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Programs, and the arguments behind the first `--`."""
+    """Programs, and the arguments behind the first `--`; behind nothing, a program comes there."""
     at = words.index("--") if "--" in words else len(words)
-    return list(words[:at]), list(words[at + 1 :])
+    programs, rest = list(words[:at]), list(words[at + 1 :])
+    return (programs, rest) if programs else (rest[:1], rest[1:])
 
 
 def print_measured(measured: Sequence[Measured]) -> None:
@@ -121,6 +144,8 @@ def _print_table(measured: Sequence[Measured]) -> None:
         needed = Measurement.get(console, console.options.update(max_width=_ANY), table)
         console.width = max(console.width, needed.maximum)  # figures are not folded
     console.print(table)
+    if base.counted.front_end is not None:
+        console.print(_simulated_table(measured))
     if base.events:
         console.print(_event_table(measured))
 
@@ -171,6 +196,32 @@ def _cells(each: Measured, base: Measured) -> list[str]:
         for name, ratio in each.count_ratios(base).items()
     ]
     return [*counts, *_size_cells(each, base), _time_cell(each, base)]
+
+
+_SIMULATED: dict[str, str] = {
+    "l1i": "L1I misses", "l2": "L2 misses (code)", "itlb": "iTLB misses",
+    "stlb": "second-level TLB misses", "btb": "BTB misses", "directions": "wrong directions",
+    "targets": "wrong indirect targets", "returns": "wrong returns",
+}  # fmt: skip
+
+
+def _simulated_table(measured: Sequence[Measured]) -> Table:
+    from rich.table import Table
+
+    from lbr2pgo.support.printable import printable
+
+    base = measured[0]
+    runs = [each.counted.front_end for each in measured]
+    table = Table(box=None, pad_edge=False)
+    table.add_column(f"simulated: {runs[0].front_end.name}" if runs[0] else "", no_wrap=True)
+    for each in measured:
+        table.add_column(printable(each.name), justify="right", no_wrap=True)
+    cycles = [f"{run.cycles:,.0f}" for run in runs if run]
+    ratios = [f" ({each.cycle_ratio(base):.3f})" for each in measured]
+    table.add_row("cycles, estimated", *map("".join, zip(cycles, ratios, strict=True)))
+    for name, words in _SIMULATED.items():
+        table.add_row(words, *(f"{run.missed(name):,}" for run in runs if run))
+    return table
 
 
 def _event_table(measured: Sequence[Measured]) -> Table:
@@ -240,4 +291,14 @@ def _as_json(each: Measured, base: Measured) -> dict[str, Any]:
         "time_ratio": None if ratio is None else asdict(ratio) | {"p": each.time_chance(base)},
         "seconds": each.seconds.tolist(),
         "events": [{name: asdict(count) for name, count in run.items()} for run in each.events],
+        "front_end": _front_end_json(each, base),
     }
+
+
+def _front_end_json(each: Measured, base: Measured) -> dict[str, Any] | None:
+    found = each.counted.front_end
+    if found is None:
+        return None
+    misses = {name: found.missed(name) for name in _SIMULATED}
+    cycles = {"cycles": found.cycles, "cycles_ratio": each.cycle_ratio(base)}
+    return {"preset": found.front_end.name, **cycles, **misses}

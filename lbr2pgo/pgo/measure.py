@@ -35,6 +35,7 @@ from lbr2pgo.pgo.timing import (
     time_in_turns,
 )
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.recorders.front_end import USUAL, FrontEnd, FrontEndCounts, preset
 from lbr2pgo.recorders.guest import find_guest
 from lbr2pgo.recorders.hardware import exit_code
 from lbr2pgo.recorders.options import RecordOptions
@@ -100,6 +101,8 @@ class CountedRun:
     """128 + n if signal n ended it."""
     output: str
     """SHA-256 of what it wrote to standard output, in hexadecimal."""
+    front_end: FrontEndCounts | None = None
+    """What a simulated front end lacked; None where none was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +137,11 @@ class Measured:
     def count_ratios(self, base: Measured) -> dict[str, float | None]:
         """Instructions, taken branches and mispredictions, with those of `base` as 1."""
         return _ratios(self.counted, base.counted)
+
+    def cycle_ratio(self, base: Measured) -> float | None:
+        """Cycles by the model of a front end, with those of `base` as 1; None without one."""
+        own, other = self.counted.front_end, base.counted.front_end
+        return None if own is None or other is None else own.cycles / other.cycles
 
     def event_ratios(self, base: Measured) -> dict[str, Interval]:
         """Medians of what hardware counted, with those of `base` as 1, of each turn."""
@@ -173,13 +181,16 @@ def _ratios(run: CountedRun, base: CountedRun) -> dict[str, float | None]:
 
 
 def measure(
-    candidates: Sequence[Candidate], runs: Rounds, timings: Timings | None = None
+    candidates: Sequence[Candidate],
+    runs: Rounds,
+    timings: Timings | None = None,
+    front_end: FrontEnd | None = None,
 ) -> list[Measured]:
     """Count each program once, the first one twice, and time them in turns.
 
-    A program for another kind of processor can't be timed here. Standard output is compared and
-    dropped. Raises InputError where the programs do not exit alike or can't be emulated;
-    MissingToolError as `record_software`.
+    `front_end` is simulated beside. A program for another kind of processor can't be timed here.
+    Standard output is compared and dropped. Raises InputError where the programs do not exit alike
+    or can't be emulated; MissingToolError as `record_software`.
     """
     first, names = candidates[0], [candidate.name for candidate in candidates]
     timings = timings or Timings()
@@ -188,9 +199,9 @@ def measure(
         counted = []
         for candidate, file in zip(candidates, files, strict=True):
             with timings.stage(f"count {candidate.name}"):
-                counted.append(_count(candidate, file))
+                counted.append(_count(candidate, file, front_end))
         with timings.stage(f"count {first.name} once more"):
-            again = _count(first)
+            again = _count(first, front_end=front_end)
         codes = [each.exit_code for each in (*counted, again)]
         _refuse_different_exits([*names, f"{first.name} once more"], codes)
         sizes = [code_size(each.file, file) for each, file in zip(candidates, files, strict=True)]
@@ -208,10 +219,10 @@ def measure(
     return [Measured(*row) for row in rows]
 
 
-def count(candidate: Candidate) -> CountedRun:
+def count(candidate: Candidate, front_end: FrontEnd | None = None) -> CountedRun:
     """Count one program once; raises as `measure`."""
     with _kept([candidate]):
-        return _count(candidate)
+        return _count(candidate, front_end=front_end)
 
 
 @contextmanager
@@ -255,24 +266,32 @@ def count_exactly(candidates: Sequence[Candidate], folder: Path) -> list[tuple[C
     return list(zip(counted, files, strict=True))
 
 
-def _count(candidate: Candidate, exact: Path | None = None) -> CountedRun:
+def _count(
+    candidate: Candidate, exact: Path | None = None, front_end: FrontEnd | None = None
+) -> CountedRun:
     candidate.set_up()
     with TemporaryDirectory(prefix="lbr2pgo-") as directory:
         options = RecordOptions(
             output=Path(directory) / "perf.data", command=candidate.command, period=_NO_SAMPLES,
             emulate=True, exact=exact, input=candidate.input or Path(os.devnull),
+            front_end=front_end,
         )  # fmt: skip
         output = Path(directory) / "output"
         with output.open("wb") as stream:
             result = record_software(options, program_output=stream)
         with output.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    return CountedRun(result.totals, result.exit_code, digest)
+    return CountedRun(result.totals, result.exit_code, digest, result.front_end)
 
 
 def is_native(command: tuple[str, ...]) -> bool:
     """Whether this machine runs the command's program without emulation."""
     return os.uname().machine in find_guest(command).architecture.uname
+
+
+def usual_front_end(command: tuple[str, ...]) -> FrontEnd:
+    """What stands for the processors that the command's program is for."""
+    return preset(USUAL[find_guest(command).architecture.name])
 
 
 def _user_time(candidate: Candidate, code: int) -> float:

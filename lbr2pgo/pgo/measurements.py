@@ -9,8 +9,15 @@ from statistics import median
 import numpy as np
 
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
-from lbr2pgo.pgo.measure import Candidate, Measured, differing_outputs, measure
+from lbr2pgo.pgo.measure import (
+    Candidate,
+    Measured,
+    differing_outputs,
+    measure,
+    usual_front_end,
+)
 from lbr2pgo.pgo.timing import BY_CHANCE, Rounds, is_short, outliers
+from lbr2pgo.recorders.front_end import FrontEnd, preset
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
@@ -27,6 +34,8 @@ _COLUMNS = (
     Column("time_low", "from", Unit.RATE),
     Column("time_high", "to", Unit.RATE),
     Column("p", "p", Unit.RATE),
+    Column("cycles", "cycles (model)", Unit.CYCLES),
+    Column("cycles_ratio", "cycles (model, ratio)", Unit.RATE),
 )
 
 
@@ -66,6 +75,8 @@ def _row(each: Measured, base: Measured) -> tuple[str | int | float | None, ...]
         median(each.seconds.tolist()) if len(each.seconds) else None,
         *((time.median, time.low, time.high) if time else (None, None, None)),
         each.time_chance(base) if time and each is not base else None,
+        each.counted.front_end and each.counted.front_end.cycles,
+        each.cycle_ratio(base),
     )
 
 
@@ -75,8 +86,11 @@ def measure_programs(
     runs: Rounds,
     source: Path | None,
     timings: Timings | None = None,
+    model: str | None = None,
 ) -> Measurements:
     """Run each with the same arguments and the same standard input (None: nothing).
+
+    `model` names a front end that is simulated beside; "" is the usual one of the first program.
 
     Raises as `measure.measure`, and InputError where no program is named.
     """
@@ -87,9 +101,16 @@ def measure_programs(
             cure="Options come first: lbr2pgo measure --runs 20 ./before ./after -- arguments.",
         )
     candidates = [Candidate(name, (name, *arguments), input=source) for name in binaries]
-    return Measurements(tuple(measure(candidates, runs, timings)))
+    front_end = None if model is None else _front_end(model, candidates[0])
+    return Measurements(tuple(measure(candidates, runs, timings, front_end)))
 
 
+def _front_end(name: str, candidate: Candidate) -> FrontEnd:
+    return preset(name) if name else usual_front_end(candidate.command)
+
+
+_NOISY = 0.05
+"""Half the width of an interval of which nothing can be said."""
 _REPEATS = 0.001
 """Counts of two runs that differ by less are those of one that repeats itself."""
 
@@ -100,7 +121,10 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
     for name in differing_outputs(measured):
         yield f"{name} writes another output than {first.name}"
     if first.counted.exit_code:
-        yield f"every run ended with exit code {first.counted.exit_code}"
+        yield (
+            f"every run ended with exit code {first.counted.exit_code}: did it lack arguments, "
+            "input (standard input is a file here) or a terminal?"
+        )
     spread = max(first.spread.values())
     if spread > _REPEATS:
         yield (
@@ -127,6 +151,12 @@ def _notes_on_time(measured: Sequence[Measured]) -> Iterator[str]:
             "one run repeat its work"
         )
     for each in measured:
+        ratio = None if each is first else each.time_ratio(first)
+        if ratio is not None and (ratio.high - ratio.low) / 2 > _NOISY:
+            yield (
+                f"the time of {each.name} is noise ({ratio.low:.2f} to {ratio.high:.2f} of the "
+                "first's): judge by counts, or by cycles of a model (--model)"
+            )
         found = outliers(each.seconds)
         if found:
             yield (

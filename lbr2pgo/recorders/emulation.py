@@ -38,7 +38,7 @@ def emulator_command(
     options: RecordOptions, guest: Guest, plugin: Path, directory: Path
 ) -> list[str]:
     """The command line that runs the guest with the plugin."""
-    settings = {
+    settings: dict[str, str | int] = {
         "file": str(plugin),
         "dir": str(directory),
         "machine": guest.architecture.elf_machine,
@@ -53,6 +53,8 @@ def emulator_command(
         "halves": int(keeps_halves(options, guest)),
         "exec": 1,
     }
+    if options.front_end is not None:
+        settings |= options.front_end.plugin_options
     if guest.sysroot:
         settings["sysroot"] = guest.sysroot
     plugin_option = ",".join(f"{k}={str(v).replace(',', ',,')}" for k, v in settings.items())

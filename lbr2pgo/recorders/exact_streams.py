@@ -12,6 +12,7 @@ import numpy.typing as npt
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.model.exact_counts import ANONYMOUS, UNKNOWN, ExactCounts, Totals
+from lbr2pgo.recorders.front_end import STRUCTURES, FrontEnd, FrontEndCounts
 from lbr2pgo.recorders.plugin_stream import (
     BLOCK,
     BLOCK_COUNT,
@@ -31,6 +32,16 @@ def sum_totals(counters: Sequence[Counters]) -> Totals:
     """What all processors together did."""
     names = ("instructions", "taken", "not_taken", "mispredicted")
     return Totals(*(sum(int(c.totals[name]) for c in counters) for name in names))
+
+
+def sum_front_end(counters: Sequence[Counters], front_end: FrontEnd) -> FrontEndCounts:
+    """What all processors together did in the front ends that they simulate, each in its own."""
+    names = ("instructions", "taken", "mispredicted", "wrong_targets", "wrong_returns", *STRUCTURES)
+    sums = {name: sum(int(c.totals[name]) for c in counters) for name in names}
+    targets, returns = sums["wrong_targets"], sums["wrong_returns"]
+    wrong = sums["mispredicted"] - targets - returns, targets, returns
+    counts = (*(sums[name] for name in ("instructions", "taken", *STRUCTURES)), *wrong)
+    return FrontEndCounts(front_end, *counts)
 
 
 @dataclass

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbr2pgo.recorders.front_end import FrontEnd
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.output import refuse_overwriting
 
@@ -69,6 +70,8 @@ class RecordOptions:
     """A file with the command's standard input, in place of our own."""
     dry_run: bool = False
     """Say what would be done, do nothing."""
+    front_end: FrontEnd | None = None
+    """What the software LBR simulates besides."""
     exact: Path | None = None
     """Where the software LBR writes the exact counts of the run."""
     seed: int = 1

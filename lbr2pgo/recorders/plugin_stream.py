@@ -21,6 +21,7 @@ import numpy.typing as npt
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
+from lbr2pgo.recorders.front_end import STRUCTURES
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.intervals import numbers_in, offsets_of
 
@@ -44,7 +45,7 @@ TOTALS = np.dtype(
         for name in (
             "instructions", "taken", "not_taken", "mispredicted", "samples",
             "blocks", "targets", "uncounted", "lost_samples", "write_error",
-            "unexplained",
+            "unexplained", "wrong_targets", "wrong_returns", *STRUCTURES,
         )
     ]
 )  # fmt: skip

@@ -28,8 +28,14 @@ from lbr2pgo.recorders.emulation import (
     emulator_command,
     keeps_halves,
 )
-from lbr2pgo.recorders.exact_streams import StreamImages, exact_counts, sum_totals
+from lbr2pgo.recorders.exact_streams import (
+    StreamImages,
+    exact_counts,
+    sum_front_end,
+    sum_totals,
+)
 from lbr2pgo.recorders.foreground import Ending, run_foreground
+from lbr2pgo.recorders.front_end import FrontEndCounts
 from lbr2pgo.recorders.guest import EMULATOR_CURE, Guest, find_guest, refuse_shadow_memory
 from lbr2pgo.recorders.hardware import exit_code
 from lbr2pgo.recorders.options import KIND_FILTERS, RecordOptions, Watch
@@ -62,6 +68,8 @@ class RecordResult:
     """Of the program, 128 + n if signal n ended it."""
     samples: int
     totals: Totals
+    front_end: FrontEndCounts | None
+    """None where none was simulated."""
     warnings: tuple[str, ...]
     """What could not be recorded, in whole sentences."""
 
@@ -128,11 +136,14 @@ def record_software(
             _deliver(unfinished, options.output)
     if exact is not None and options.exact is not None:
         exact.save(options.exact)
+    counters = [c for stream in streams for c in stream.counters]
+    model = options.front_end
     return RecordResult(
         output=options.output,
         exit_code=exit_code(code),
         samples=samples,
-        totals=sum_totals([c for stream in streams for c in stream.counters]),
+        totals=sum_totals(counters),
+        front_end=None if model is None else sum_front_end(counters, model),
         warnings=(
             *_hints(guest, exit_code(code)),
             *_warnings(streams),

@@ -68,11 +68,36 @@ def test_programs_with_another_output_are_named(command, tmp_path):
     assert answer.err == f"note: {other} writes another output than {STATIC}\n"
 
 
+def test_a_model_alone_is_simulated_and_not_timed(command):
+    answer = command("measure", "--model", "--", STATIC, "1")
+    assert answer.code == 0
+    _, counts, head, *rows = answer.out.splitlines()
+    assert counts.endswith("not timed")
+    assert head.split() == ["simulated:", "skylake", str(STATIC)]
+    cycles = rows[0].split()[2].replace(",", "")
+    assert rows[0].split()[:2] == ["cycles,", "estimated"]
+    assert int(cycles) > int(counts.split()[1].replace(",", "")) / 4
+    assert [row.split("  ")[0] for row in rows[1:4]] == [
+        "L1I misses", "L2 misses (code)", "iTLB misses",
+    ]  # fmt: skip
+
+
+def test_a_program_behind_the_model_is_no_preset_and_json_has_its_counts(command):
+    answer = command("measure", "--format", "json", "--runs", "0", "--model", STATIC, PIE, "--", 1)
+    first, second = (each["front_end"] for each in json.loads(answer.out)["programs"])
+    assert first["preset"] == second["preset"] == "skylake"
+    assert first["cycles_ratio"] == 1
+    assert second["cycles_ratio"] == second["cycles"] / first["cycles"]
+    assert second["l1i"] > second["l2"] > 0
+
+
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
         (("measure",), "there is no program to measure"),
-        (("measure", "--", "1"), "there is no program to measure"),
+        (("measure", "--"), "there is no program to measure"),
+        (("measure", "--", "1"), "there is no program 1"),
+        (("measure", "--model", "zen9", STATIC), "there is no front end 'zen9'"),
         (("measure", "--runs", "3", STATIC), "3 runs can't give a 95% confidence interval"),
         (("measure", STATIC, "--runs"), "--runs is no program"),
         (("measure", "no-such-program"), "there is no program no-such-program"),

@@ -43,7 +43,18 @@ def test_counts_that_differ_from_run_to_run_are_noted() -> None:
 
 def test_an_exit_code_is_noted() -> None:
     failed = replace(RUN, exit_code=3)
-    assert notes(replace(IT, counted=failed, again=failed)) == ["every run ended with exit code 3"]
+    (note,) = notes(replace(IT, counted=failed, again=failed))
+    assert note.startswith("every run ended with exit code 3: did it lack arguments, input")
+    assert note.endswith("or a terminal?")
+
+
+@pytest.mark.parametrize(("by", "is_noise"), [(0.02, False), (0.08, True)])
+def test_a_time_that_is_noise_is_called_that(by: float, is_noise: bool) -> None:
+    first = replace(IT, seconds=np.full(10, 1.0))
+    other = Measured("other", RUN, np.linspace(1 - by, 1 + by, 10))
+    said = [note for note in notes(first, other) if "noise" in note]
+    assert bool(said) is is_noise
+    assert all(note.endswith("judge by counts, or by cycles of a model (--model)") for note in said)
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,36 @@ from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.recorders.machine import Machine, read_machine
 from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.plugin_build import built_plugin
+from lbr2pgo.recorders.plugin_stream import Stream, read_streams
 from lbr2pgo.recorders.software import RecordResult, record_software
 
 PROGRAMS = Path(__file__).parent / "programs"
 COMPILERS = {"x86-64": "gcc", "aarch64": "aarch64-linux-gnu-gcc",
              "riscv64": "riscv64-linux-gnu-gcc"}  # fmt: skip
 EMULATORS = {"x86-64": "qemu-x86_64", "aarch64": "qemu-aarch64", "riscv64": "qemu-riscv64"}
+
+# Straight-line blocks, one branch at the end of each.
+BLOCKS = """
+block 1 1000 90 7502
+block 2 1003 90 eb0a
+block 3 1005 90 ebf8
+block 4 1010 90 c3
+block 5 1020 ffd0
+block 6 1022 90 ffe0
+block 7 2000 90 90
+block 8 2002 0f05
+block 9 1001 7502
+block 10 1010 f3aa
+block 11 1012 ebfc
+block 12 5ffe 90 ffd0
+block 13 5fff ffd0
+block 14 3000 e8fb000000
+block 15 3100 e8fb000000
+block 16 3200 c3
+block 17 3005 90 c3
+block 18 3105 c3
+"""
 
 
 @pytest.fixture(scope="session")
@@ -218,3 +242,34 @@ def pmus() -> Mapping[str, Pmus]:
 @pytest.fixture(autouse=True)
 def _leaves_nothing(nothing_is_left: None) -> None:
     """Every test of a command is looked at."""
+
+
+@pytest.fixture(scope="session")
+def fake_qemu(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[[int], Path]:
+    def call(version: int) -> Path:
+        path = tmp_path_factory.getbasetemp() / f"fake-qemu-{version}"
+        if not path.exists():
+            flags = ["-rdynamic", f"-DVERSION={version}"]
+            command = [tool("cc"), *flags, PROGRAMS / "fake_qemu.c", "-o", path, "-ldl"]
+            subprocess.run(command, check=True)
+        return path
+
+    return call
+
+
+@pytest.fixture
+def flow(fake_qemu: Callable[[int], Path], tmp_path: Path) -> Callable[..., Stream]:
+    """`flow(script)`: what the plugin records of it."""
+
+    def call(script: str, version: int = 1, machine: int = 62, **settings: object) -> Stream:
+        chosen = {"machine": machine, "period": 1, "depth": 64, "exact": 1, "filter": 0xFFFF}
+        words = [f"{name}={value}" for name, value in (chosen | settings).items()]
+        command = [fake_qemu(version), built_plugin(), "x86_64", f"dir={tmp_path}", *words]
+        done = subprocess.run(
+            command, input=BLOCKS + script, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        (stream,) = read_streams(tmp_path)
+        return stream
+
+    return call

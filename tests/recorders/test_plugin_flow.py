@@ -2,78 +2,20 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
-from builders.fixtures import Tool
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES, type_of
 from lbr2pgo.recorders.exact_streams import exact_counts
-from lbr2pgo.recorders.plugin_build import built_plugin
-from lbr2pgo.recorders.plugin_stream import NoteKind, Stream, read_streams
+from lbr2pgo.recorders.plugin_stream import NoteKind, Stream
 
-PROGRAMS = Path(__file__).parent / "programs"
 VERSIONS = [1, 2, 3, 4, 5, 6, 7]
 SIGRETURN, EXIT = 15, 60
 
-# Straight-line blocks, one branch at the end of each.
-BLOCKS = """
-block 1 1000 90 7502
-block 2 1003 90 eb0a
-block 3 1005 90 ebf8
-block 4 1010 90 c3
-block 5 1020 ffd0
-block 6 1022 90 ffe0
-block 7 2000 90 90
-block 8 2002 0f05
-block 9 1001 7502
-block 10 1010 f3aa
-block 11 1012 ebfc
-block 12 5ffe 90 ffd0
-block 13 5fff ffd0
-block 14 3000 e8fb000000
-block 15 3100 e8fb000000
-block 16 3200 c3
-block 17 3005 90 c3
-block 18 3105 c3
-"""
-
 Flow = Callable[..., Stream]
-
-
-@pytest.fixture(scope="session")
-def fake_qemu(tmp_path_factory: pytest.TempPathFactory, tool: Tool) -> Callable[[int], Path]:
-    def call(version: int) -> Path:
-        path = tmp_path_factory.getbasetemp() / f"fake-qemu-{version}"
-        if not path.exists():
-            flags = ["-rdynamic", f"-DVERSION={version}"]
-            command = [tool("cc"), *flags, PROGRAMS / "fake_qemu.c", "-o", path, "-ldl"]
-            subprocess.run(command, check=True)
-        return path
-
-    return call
-
-
-@pytest.fixture
-def flow(fake_qemu: Callable[[int], Path], tmp_path: Path) -> Flow:
-    """`flow(script)`: what the plugin records of it."""
-
-    def call(script: str, version: int = 1, machine: int = 62, **settings: int) -> Stream:
-        chosen = {"machine": machine, "period": 1, "depth": 64, "exact": 1, "filter": 0xFFFF}
-        words = [f"{name}={value}" for name, value in (chosen | settings).items()]
-        command = [fake_qemu(version), built_plugin(), "x86_64", f"dir={tmp_path}", *words]
-        done = subprocess.run(
-            command, input=BLOCKS + script, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        (stream,) = read_streams(tmp_path)
-        return stream
-
-    return call
 
 
 def run(*blocks: int) -> str:
@@ -182,7 +124,7 @@ def test_a_processor_that_is_used_again_goes_on_counting(flow: Flow) -> None:
 
 
 def test_code_that_is_translated_again_is_counted_once(flow: Flow) -> None:
-    script = (run(1, 3) + BLOCKS) * 10
+    script = (run(1, 3) + "block 1 1000 90 7502\nblock 3 1005 90 ebf8\n") * 10
     stream = flow(script)
     assert counts(stream) == {(0x1001, 0x1005): 10, (0x1006, 0x1000): 9}
     assert Counter(stream.blocks["start"].tolist())[0x1000] == 1

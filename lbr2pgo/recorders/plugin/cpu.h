@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "blocks.h"
+#include "front_end.h"
 #include "predictor.h"
 #include "records.h"
 
@@ -48,6 +49,7 @@ struct cpu {
     uint64_t call[8];  // arguments of the system call under way
     struct interruption interrupted[SIGNALS_MAX];
     struct calls *calls;  // NULL without call chains
+    struct front_end *front_end;  // NULL where none is simulated
     struct entry ring[RING_MAX];
     struct predictor predictor;
 };

@@ -65,8 +65,10 @@ static void count_target(struct cpu *c, const struct block *last, uint32_t targe
 }
 
 static void took_indirect(struct cpu *c, const struct block *last, const struct block *b) {
-    int wrong = last->kind == KIND_RET ? mispredicts_return(&c->predictor, b->start)
-                                       : mispredicts_target(&c->predictor, last->from, b->start);
+    int is_return = last->kind == KIND_RET;
+    int wrong = is_return ? mispredicts_return(&c->predictor, b->start)
+                          : mispredicts_target(&c->predictor, last->from, b->start);
+    *(is_return ? &c->totals->wrong_returns : &c->totals->wrong_targets) += (uint64_t)wrong;
     if (last->kind == KIND_IND_CALL)
         expect_return(&c->predictor, last->end);
     count_target(c, last, b->number, wrong);
@@ -171,6 +173,8 @@ void enter_block(struct cpu *c, const struct block *b) {
     const struct block *last = c->last;
     c->last = b;
     c->totals->instructions += b->instructions;
+    if (c->front_end)
+        fetch_block(c->front_end, b, c->totals);
     if (b->start == last->next) {
         if (last->kind == KIND_COND)
             passed_condition(c, last);

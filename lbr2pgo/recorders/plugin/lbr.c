@@ -8,7 +8,8 @@
 // and blocks that QEMU had to begin again: they enter no counts.
 //
 // Arguments: dir=DIRECTORY machine=EM_NUMBER period=N seed=N depth=N filter=MASK callstack=0|1
-// callgraph=0|1 cycles=0|1 exact=0|1 halves=0|1 exec=0|1 [sysroot=PATH].
+// callgraph=0|1 cycles=0|1 exact=0|1 halves=0|1 exec=0|1 [sysroot=PATH] [returns=N]
+// [l1i=, l2=, itlb=, stlb=, btb=ENTRIES/WAYS].
 
 #include <errno.h>
 #include <pthread.h>

@@ -4,9 +4,12 @@
 #include <string.h>
 
 #include "emulator.h"
+#include "predictor.h"
 #include "stream.h"
 
-struct options options = {.period = 10007, .depth = 32, .filter = UINT64_MAX};
+struct options options = {.period = 10007, .depth = 32, .returns = 16, .filter = UINT64_MAX};
+
+static int is_power_of_two(uint32_t number) { return number && !(number & (number - 1)); }
 
 static uint64_t number_of(const char *text) { return strtoull(text, NULL, 0); }
 
@@ -36,17 +39,45 @@ static void set_option(const char *name, size_t size, const char *value) {
         emulator.sysroot = value;
     else if (!strncmp(name, "depth=", 6))
         options.depth = (uint32_t)number_of(value);
+    else if (!strncmp(name, "returns=", 8))
+        options.returns = (uint32_t)number_of(value);
     else if (!strncmp(name, "machine=", 8))
         emulator.architecture = architecture_of(number_of(value));
+}
+
+// Such as l1i=512/8: entries and ways.
+static void set_geometry(const char *name, size_t size, const char *value) {
+    static const char *const names[STRUCTURES] = {"l1i", "l2", "itlb", "stlb", "btb"};
+    for (int i = 0; i < STRUCTURES; i++) {
+        if (strlen(names[i]) != size || memcmp(name, names[i], size))
+            continue;
+        char *rest;
+        options.geometries[i].entries = (uint32_t)strtoul(value, &rest, 10);
+        options.geometries[i].ways = (uint32_t)number_of(rest + (*rest == '/'));
+    }
+}
+
+static int fits_geometries(void) {
+    int simulated = options.geometries[L1I].entries != 0;
+    for (int i = 0; i < STRUCTURES; i++) {
+        struct geometry g = options.geometries[i];
+        if (simulated && (!g.ways || g.entries % g.ways || !is_power_of_two(g.entries / g.ways)))
+            return 0;
+    }
+    return 1;
 }
 
 int read_options(int argc, char **argv) {
     enum { DEPTH_MAX = 64 };
     for (int i = 0; i < argc; i++) {
         const char *equals = strchr(argv[i], '=');
-        if (equals)
+        if (equals) {
             set_option(argv[i], (size_t)(equals - argv[i]), equals + 1);
+            set_geometry(argv[i], (size_t)(equals - argv[i]), equals + 1);
+        }
     }
-    return stream.directory && emulator.architecture && options.period && options.depth &&
-           options.depth <= DEPTH_MAX && !(options.depth & (options.depth - 1));
+    return stream.directory && emulator.architecture && options.period &&
+           options.depth <= DEPTH_MAX && is_power_of_two(options.depth) &&
+           options.returns <= RETURN_STACK_MAX && is_power_of_two(options.returns) &&
+           fits_geometries();
 }

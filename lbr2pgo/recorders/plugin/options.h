@@ -5,10 +5,19 @@
 
 #include <stdint.h>
 
+#include "records.h"
+
+// Of one structure of the front end; the sets are a power of two.
+struct geometry {
+    uint32_t entries, ways;
+};
+
 struct options {
     uint64_t period, seed, filter;
     uint32_t depth;
+    uint32_t returns;  // entries of the return stack, a power of two
     int call_stack, call_graph, cycles, exact, halves, exec;
+    struct geometry geometries[STRUCTURES];  // no entries: none is simulated
     int version;  // of QEMU's interface
 };
 

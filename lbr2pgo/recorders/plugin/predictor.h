@@ -2,25 +2,26 @@
 //
 // Conditional branches: gshare, 4,096 two-bit counters indexed by the branch's address xor the last
 // 12 outcomes. Indirect jumps and calls: 1,024 remembered targets, indexed by the branch's address
-// xor a hash of the last four targets or so. Returns: a stack of 16 return addresses. Direct jumps
-// and calls are always right. A misprediction costs 16 cycles on top of a quarter of a cycle an
-// instruction.
+// xor a hash of the last four targets or so. Returns: a stack of 16 return
+// addresses, or of as many as is asked for. Direct jumps and calls are always right. A misprediction costs
+// 16 cycles on top of a quarter of a cycle an instruction.
 
 #ifndef LBR_PREDICTOR_H
 #define LBR_PREDICTOR_H
 
 #include <stdint.h>
 
-enum { CONDITION_COUNTERS = 4096, REMEMBERED_TARGETS = 1024, RETURN_STACK = 16 };
+enum { CONDITION_COUNTERS = 4096, REMEMBERED_TARGETS = 1024, RETURN_STACK_MAX = 64 };
 enum { INSTRUCTIONS_PER_CYCLE = 4, MISPREDICTION_CYCLES = 16 };
 
 struct predictor {
     uint32_t outcomes;  // newest in bit 0
     uint32_t path;      // hash of the last targets of indirect branches
     uint32_t depth;     // of `returns`, counted without bound
+    uint32_t last;      // of `returns` that are used, whose number is a power of two
     uint8_t counters[CONDITION_COUNTERS];
     uint64_t targets[REMEMBERED_TARGETS];
-    uint64_t returns[RETURN_STACK];
+    uint64_t returns[RETURN_STACK_MAX];
 };
 
 static inline uint32_t spread(uint64_t address) {
@@ -49,12 +50,12 @@ static inline int mispredicts_target(struct predictor *p, uint64_t from, uint64_
 }
 
 static inline int mispredicts_return(struct predictor *p, uint64_t to) {
-    return p->returns[--p->depth % RETURN_STACK] != to;
+    return p->returns[--p->depth & p->last] != to;
 }
 
 // A call was taken that will return there.
 static inline void expect_return(struct predictor *p, uint64_t address) {
-    p->returns[p->depth++ % RETURN_STACK] = address;
+    p->returns[p->depth++ & p->last] = address;
 }
 
 #endif

@@ -90,7 +90,10 @@ struct cpu *start_cpu(unsigned index) {
         append_record(RECORD_THREAD, c->tid, NULL, 0, NULL);
     start_counters(c, options.exact);
     reset_ring(c);
+    c->predictor.last = options.returns - 1;
     if (options.call_graph && !(c->calls = calloc(1, sizeof *c->calls)))
+        append_note(NOTE_NO_MEMORY, ENOMEM, c->tid, NULL);
+    if (options.geometries[L1I].entries && !(c->front_end = make_front_end()))
         append_note(NOTE_NO_MEMORY, ENOMEM, c->tid, NULL);
     cpus[index % CPUS_MAX] = c;
     return c;
@@ -101,6 +104,7 @@ void stop_cpu(struct cpu *c) {
     cpus[c->index % CPUS_MAX] = NULL;
     stop_counters(c);
     free_calls(c->calls);
+    free_front_end(c->front_end);
     free(c);
     self = NULL;
 }

@@ -69,6 +69,9 @@ enum { MISPREDICTED = 1 << 0, PREDICTED = 1 << 1, PRIVILEGE_USER = 1 << 30 };
 
 enum { STREAM_VERSION = 2, COUNTERS_HEADER = 4096, BLOCKS_MAX = 1 << 22, TARGETS_MAX = 1 << 23 };
 
+// Of the simulated front end: caches, TLBs and the branch target buffer.
+enum structure { L1I, L2, ITLB, STLB, BTB, STRUCTURES };
+
 // The head of a counters file; block counts start at COUNTERS_HEADER, targets at TARGETS_AT.
 struct totals {
     uint64_t instructions;
@@ -82,6 +85,9 @@ struct totals {
     uint64_t lost_samples;   // that could not be written
     uint64_t write_error;    // errno of the first record that could not be written
     uint64_t unexplained;    // jumps that neither a branch nor a known signal handler explains
+    uint64_t wrong_targets;  // of the mispredicted branches, the indirect ones
+    uint64_t wrong_returns;
+    uint64_t missed[STRUCTURES];  // misses of each structure of the front end
 };
 
 struct block_count {

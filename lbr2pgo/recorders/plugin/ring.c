@@ -86,6 +86,8 @@ static void follow_call_stack(struct cpu *c, const struct block *b, uint64_t to)
 void record_branch(struct cpu *c, const struct block *b, uint64_t to, int wrong, uint32_t ahead) {
     struct totals *t = c->totals;
     t->taken++;
+    if (c->front_end)
+        look_up_branch(c->front_end, b->from, t);
     t->mispredicted += (uint64_t)wrong;
     if (wrong)
         c->stalled += MISPREDICTION_CYCLES * INSTRUCTIONS_PER_CYCLE;
