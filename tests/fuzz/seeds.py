@@ -38,7 +38,7 @@ def files(*patterns: str) -> Seeds:
 
 def written(key: str) -> Seeds:
     """The file of this form that a conversion of a shipped recording writes."""
-    return lambda: [(_converted() / key).read_bytes()]
+    return lambda: [_converted()[key]]
 
 
 def all_of(*several: Seeds) -> Seeds:
@@ -52,36 +52,27 @@ def text(*contents: str) -> Seeds:
 
 
 @cache
-def _folder() -> tempfile.TemporaryDirectory[str]:
-    """Removed when the process ends."""
-    return tempfile.TemporaryDirectory()
-
-
-@cache
-def _converted() -> Path:
+def _converted() -> dict[str, bytes]:
+    """What a conversion of a shipped recording writes, by the form's name."""
     from lbr2pgo.conversion import ConvertOptions, convert
     from lbr2pgo.profiles.registry import formats, output
 
-    out = Path(_folder().name)
-    every = (
-        output(each.name, out / form.key, **form.options)
-        for each in formats()
-        for form in each.forms
-        if not form.needs
-    )
-    convert(ConvertOptions((RECORDING,), BINARY, outputs=tuple(every)))
-    return out
+    forms = [(each, form) for each in formats() for form in each.forms if not form.needs]
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder)
+        every = (output(each.name, out / form.key, **form.options) for each, form in forms)
+        convert(ConvertOptions((RECORDING,), BINARY, outputs=tuple(every)))
+        return {form.key: (out / form.key).read_bytes() for _, form in forms}
 
 
-def counts() -> Path:
+def counts() -> bytes:
     """Counts of `BINARY` in a form that names no build, so that they are taken for any program."""
-    return _converted() / "preaggregated"
+    return _converted()["preaggregated"]
 
 
-@cache
 def saved() -> bytes:
     """Saved counts."""
-    return (_converted() / "saved_counts").read_bytes()
+    return _converted()["saved_counts"]
 
 
 @cache

@@ -145,7 +145,14 @@ def program(data: bytes) -> None:
     """A program: its lines, and the profiles that counts of some build of it give."""
     path = _file(data)
     _read_dwarf(Image.open(path))
-    _convert(seeds.counts(), path)
+    _convert(_counts(), path)
+
+
+@cache
+def _counts() -> Path:
+    path = _folder() / "counts"
+    path.write_bytes(seeds.counts())
+    return path
 
 
 @cache
