@@ -96,6 +96,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="record call chains, for a profile by calling context (with clang the default, where "
         "there is a training build)",
     )
+    kind.add_argument(
+        "--stable", action="store_true",
+        help="write a profile to be committed, as convert --stable does",
+    )  # fmt: skip
     recorded.add_argument(
         "--instrumented", action="store_true",
         help="train with clang's counters in the program (-fprofile-generate) in place of samples; "
@@ -279,6 +283,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         bolt_profile=args.bolt_profile,
         training_flags=usual.training if args.training_flags is None else args.training_flags,
         profile_flags=args.profile_flags,
+        stable=args.stable,
         both=args.both,
         again=args.again,
         measure=args.measure,

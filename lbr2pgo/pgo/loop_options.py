@@ -57,6 +57,8 @@ class LoopOptions:
     """The working directory is a copy of this one: code is to name its files."""
     remarks: bool = False
     """Keep what the compiler says of inlining, beside each build, for `--explain`."""
+    stable: bool = False
+    """Write the compiler's profile to be committed."""
     or_lines: bool = False
     """Where clang can place no probes, lines do: nobody has asked for these by name."""
     first: str = STEPS[0]
@@ -113,6 +115,7 @@ class LoopOptions:
             ("--exact", train is not None and train.exact),
             ("--both", self.both),
             ("--again", self.again),
+            ("--stable", self.stable),
         ):
             if self.instrumented and is_given:
                 raise InputError(
@@ -128,6 +131,8 @@ class LoopOptions:
             ("--both", self.both, records and self.training_flags, "there is no training build"),
             ("--again", self.again, records, "nothing is recorded for the compiler"),
             ("--again", self.again, not chains, "contexts are recorded of a build for training"),
+            ("--stable", self.stable, records, "nothing is recorded for the compiler"),
+            ("--stable", self.stable, not self.both, "a merged profile has no such form"),
             ("--again", self.again, not loses_probes, "what Propeller lays out has no probes"),
         ):
             if is_given and not can:
@@ -144,6 +149,7 @@ class LoopOptions:
             ("--profile-flags", ("clang", "gcc"), self.profile_flags),
             ("--copy-of", ("clang", "gcc"), self.copy_of is not None),
             ("--remarks", ("clang",), self.remarks),
+            ("--stable", ("clang", "rustc"), self.stable),
             ("--instrumented", ("clang",), self.instrumented),
             ("--compiler", ("clang", "gcc"), self.cargo and self.compiler != COMPILERS[0]),
         ):

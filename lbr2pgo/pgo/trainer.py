@@ -155,7 +155,7 @@ class Trainer:
     def _output(self, profile: Path) -> Output:
         if self._options.compiler == "gcc":
             return AfdoOutput(profile, version=afdo_version(os.environ))
-        return LlvmOutput(profile)
+        return LlvmOutput(profile, stable=self._options.stable)
 
     def _density(self) -> float:
         written = read_written(self._work.profile)

@@ -43,6 +43,11 @@ class Work:
         return self.found.counts
 
     @property
+    def is_exact(self) -> bool:
+        """Whether every branch was counted, and none sampled."""
+        return all(source.info.is_exact for source in self.found.sources)
+
+    @property
     def compat(self) -> Compat:
         """Whose numbers to give even where we know better."""
         return self.found.judged_by.compat

@@ -31,7 +31,7 @@ class ExactSource:
     def __init__(self, path: Path) -> None:
         """Raises InputError if it is damaged."""
         self._exact = ExactCounts.load(path)
-        self.info = SourceInfo(str(path), _NAME, Addresses.IMAGE)
+        self.info = SourceInfo(str(path), _NAME, Addresses.IMAGE, is_exact=True)
 
     def counts(self, layout: ImageLayout) -> BranchCounts:
         """Branches of an image as they were taken, and fall-throughs between them that fit them.

@@ -110,6 +110,9 @@ def test_hardware_tells_none_of_a_build_that_is_shipped(
     [
         ({"both": True}, "--both: there is no training build"),
         ({"both": True, "training_flags": ("-O1",), "profile": Path("x")}, "--both"),
+        ({"stable": True, "profile": Path("x")}, "--stable: nothing is recorded"),
+        ({"stable": True, "compiler": "gcc"}, "gcc can do nothing with --stable"),
+        ({"stable": True, "both": True, "training_flags": ("-O1",)}, "--stable: a merged profile"),
         ({"again": True, "profile": Path("x")}, "--again: nothing is recorded"),
         ({"again": True, "train": Training(("./app",), 1, True, True)}, "--again: contexts"),
         ({"cargo": True, "profile_flags": ("-O1",)}, "rustc can do nothing with --profile-flags"),
@@ -211,3 +214,11 @@ def test_counts_that_no_tool_reads_are_told_with_what_it_said(
     monkeypatch.setenv("LLVM_PROFDATA", "no-such-tool")
     with pytest.raises(MissingToolError, match="llvm-profdata is not installed"):
         merge_counts(raw, Path("app.profdata"), print)
+
+
+def test_a_profile_to_be_committed_has_its_functions_by_name(loop: MakeLoop) -> None:
+    loop(stable=True, last="convert").run()
+    lines = Path("work/app.prof").read_text().splitlines()
+    names = [line.split(":")[0] for line in lines if not line.startswith(" ")]
+    assert len(names) > 3
+    assert names == sorted(names)

@@ -62,7 +62,16 @@ class LlvmOutput(Output):
         ),
     )
 
+    stable: bool = field(
+        default=False,
+        metadata=flag(
+            "--stable", "to be committed: functions by name, counts in steps of five digits"
+        ),
+    )
+
     def __post_init__(self) -> None:
+        if self.stable and self.form != "text":
+            raise InputError("--stable is text", cure="Leave out --llvm-format.")
         if (self.md5_names or self.symbol_list) and self.form != "extbinary":
             raise InputError(
                 "the text format holds neither hashed names nor a symbol list",
@@ -163,6 +172,12 @@ class LlvmOutput(Output):
         return False
 
     def _write_table(self, table: ProfileTable | ContextProfile, work: Work) -> None:
+        if self.stable:
+            from lbr2pgo.profiles.llvm import stable, text
+
+            profile = table.tree() if work.is_exact else stable.in_steps(table.tree())
+            text.write(profile, self.path, by_name=True)
+            return
         if self.form == "text":
             from lbr2pgo.profiles.llvm import text_table
 

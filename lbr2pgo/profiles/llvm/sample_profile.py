@@ -160,9 +160,9 @@ class SampleProfile:
                 self.functions[key] = FunctionSamples(key)
         return self.functions[key]
 
-    def ordered(self) -> list[FunctionSamples]:
+    def ordered(self, *, by_name: bool = False) -> list[FunctionSamples]:
         """Functions as LLVM writes them: most samples first, then by name or context."""
-        return sorted(self.functions.values(), key=_writing_order)
+        return sorted(self.functions.values(), key=_name_order if by_name else _writing_order)
 
     def merge(self, other: SampleProfile, weight: int = 1) -> int:
         """Add another profile, each count times `weight` (llvm-profdata merge --sample).
@@ -188,6 +188,10 @@ class SampleProfile:
 
 
 def _writing_order(function: FunctionSamples) -> tuple[int, object]:
+    return -function.total, _name_order(function)
+
+
+def _name_order(function: FunctionSamples) -> tuple[int, object]:
     if function.context is None:
-        return -function.total, (0, order_key(function.name))
-    return -function.total, (1, context_order_key(function.context))
+        return 0, order_key(function.name)
+    return 1, context_order_key(function.context)

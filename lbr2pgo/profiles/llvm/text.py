@@ -40,14 +40,17 @@ from lbr2pgo.support.whole_text import refuse_cut_off
 # ---------------------------------------------------------------------------- writing
 
 
-def write(profile: SampleProfile, destination: PathLike | BinaryIO) -> None:
+def write(
+    profile: SampleProfile, destination: PathLike | BinaryIO, *, by_name: bool = False
+) -> None:
     """Write a profile to a path or a binary stream, line for line as LLVM does.
 
-    Raises OutputError for a name that holds a line break.
+    With `by_name` functions stand in that order, which LLVM reads as well. Raises OutputError for
+    a name that holds a line break.
     """
 
     def write_all(stream: BinaryIO) -> None:
-        for function in profile.ordered():
+        for function in profile.ordered(by_name=by_name):
             text = "".join(_function_lines(function, profile))
             stream.write(text.encode("utf-8", "surrogateescape"))
 
