@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 1024, WORDS = 4000, LINES = 100 };
+enum { BUCKETS = 1024, WORDS = 4000, LINES = 10 };
 
 struct entry {
     struct entry *next;
