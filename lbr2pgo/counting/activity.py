@@ -10,7 +10,7 @@ import numpy as np
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.native.row_ids import RowSums
+from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.support.addresses import PlacedAddresses, RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
@@ -72,6 +72,9 @@ class ActivityCounter:
         self._span: tuple[int, int] | None = None
         self._shift = 0
         self._sums = RowSums()
+        self._places = RowIds()
+        self._codes: U64 = np.zeros(0, np.uint64)
+        """What is at each of these."""
 
     def add(self, batch: BranchStacks, spaces: I64, _: object = None) -> None:
         """Count the samples of a batch that have a space (n,)."""
@@ -114,6 +117,15 @@ class ActivityCounter:
         )  # fmt: skip
 
     def _code(self, spaces: I64, addresses: RuntimeAddresses) -> U64:
+        """Numbers (n,) of what is there; each place is looked at once."""
+        place = self._places.number_rows(addresses, spaces.astype(np.uint64))
+        address, space, _ = self._places.rows(len(self._codes)).T
+        if len(address):
+            found = self._found(space.astype(np.int64), runtime_addresses(address))
+            self._codes = np.concatenate((self._codes, found))
+        return self._codes[place]
+
+    def _found(self, spaces: I64, addresses: RuntimeAddresses) -> U64:
         """Numbers (n,) of what is there."""
         found = np.full(len(addresses), -1, np.int64)
         for space, rows in rows_by(spaces):

@@ -14,8 +14,9 @@ from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.bias import neighbours
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
+from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 
@@ -35,32 +36,42 @@ class StackEndCollector:
 
     def __init__(self, spaces: AddressSpaces) -> None:
         self._spaces = spaces
-        self._parts: list[StackEnds] = []
+        self._newest, self._oldest = RowSums(), RowSums()
+        self._others: tuple[StackEnds, ...] = ()
 
     def add(self, samples: Samples) -> None:
         """Look at a batch."""
         batch, spaces = samples.batch, samples.spaces
         rows = neighbours(batch, spaces, samples.kinds)
-        weight = batch.weight[rows]
-        nothing = np.zeros_like(weight)
-        for at, newest, oldest in (
-            (batch.offsets[:-1][rows], weight, nothing),
-            (batch.offsets[1:][rows] - 1, nothing, weight),
+        space, weight = spaces[rows].astype(np.uint64), batch.weight[rows]
+        for sums, at in (
+            (self._newest, batch.offsets[:-1][rows]),
+            (self._oldest, batch.offsets[1:][rows] - 1),
         ):
-            self._add(spaces[rows], batch.entries[at, 0], newest, oldest)
-
-    def _add(self, spaces: I64, sources: U64, newest: U64, oldest: U64) -> None:
-        for space, rows in rows_by(spaces):
-            image, inside = self._spaces.to_image(space, runtime_addresses(sources[rows]))
-            self._parts.append(_summed(image[inside], newest[rows][inside], oldest[rows][inside]))
+            sums.add_rows(batch.entries[at, 0], space, np.zeros_like(space), weight)
 
     def merge(self, other: StackEndCollector) -> None:
         """Add what another one saw."""
-        self._parts.append(other.result())
+        self._others += (other.result(),)
 
     def result(self) -> StackEnds:
         """What was seen."""
-        return merge(self._parts)
+        newest, of_newest = self._placed(self._newest)
+        oldest, of_oldest = self._placed(self._oldest)
+        return merge([
+            StackEnds(newest, of_newest, np.zeros_like(of_newest)),
+            StackEnds(oldest, np.zeros_like(of_oldest), of_oldest),
+            *self._others,
+        ])  # fmt: skip
+
+    def _placed(self, sums: RowSums) -> tuple[PlacedAddresses, U64]:
+        """The addresses in the image, and how often there was each."""
+        address, space, _ = sums.rows().T
+        found, is_inside = placed_addresses(np.zeros_like(address)), np.zeros(len(sums), np.bool_)
+        for number, rows in rows_by(space):
+            of_space = runtime_addresses(address[rows])
+            found[rows], is_inside[rows] = self._spaces.to_image(number, of_space)
+        return found[is_inside], sums.counts()[is_inside]
 
 
 def merge(parts: Sequence[StackEnds]) -> StackEnds:
