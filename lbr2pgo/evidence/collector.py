@@ -72,6 +72,8 @@ class Pass:
     """All files of the source."""
     has_times: bool
     """Whether samples say when they were taken."""
+    runs: KnownRuns
+    """Numbers of its samples' fall-throughs."""
 
 
 class Collector(Protocol[Result]):

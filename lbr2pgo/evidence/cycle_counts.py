@@ -14,8 +14,9 @@ cycles:
 >>> layout = ImageLayout("a.out", None, "x86-64", False, (Segment(0, 0, 4096, 4096, True),))
 >>> stack = [(0x120, 0x200, 7 << 4), (0x130, 0x100, 9 << 4), (0x210, 0x120, 0)]
 >>> spaces, one = AddressSpaces.fixed(layout), (np.zeros(1, np.int64), np.zeros(1, np.uint8))
->>> collector = CycleCollector(spaces)
->>> collector.add(Samples(from_lists([stack]), *one, KnownRuns(spaces, InstructionTable.empty())))
+>>> runs = KnownRuns(spaces, InstructionTable.empty())
+>>> collector = CycleCollector(runs)
+>>> collector.add(Samples(from_lists([stack]), *one, runs))
 >>> counts = collector.result()
 >>> for row in zip(counts.start.tolist(), counts.end.tolist(), counts.cycles.tolist()):
 ...     print(*map(hex, row))
@@ -31,12 +32,14 @@ from dataclasses import fields
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.evidence._walks import count_cycles, count_iterations
+from lbr2pgo.evidence._walks import add_runs, count_iterations
 from lbr2pgo.evidence.collector import Finding, Samples
+from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.native.key_table import KNOWN_BITS, KeyTable
 from lbr2pgo.support.addresses import (
     PlacedAddresses,
+    RuntimeAddresses,
     placed_addresses,
     runtime_addresses,
 )
@@ -80,21 +83,21 @@ def merge(counts: Sequence[CycleCounts]) -> CycleCounts:
 
 
 class CycleCollector:
-    """Counts runs by run-time address and cycles; memory grows with distinct ones only.
+    """Counts runs by their numbers, of which runs with other cycles have others."""
 
-    With `iterations`, counts backward branches instead: `start` is the branch's target, `end` the
-    branch, `cycles` those since the branch was last taken, if that is in the same stack.
-    """
-
-    def __init__(self, spaces: AddressSpaces, *, iterations: bool = False) -> None:
-        self._spaces = spaces
-        self._table = KeyTable()
-        self._count = count_iterations if iterations else count_cycles
+    def __init__(self, runs: KnownRuns) -> None:
+        self._runs = runs
+        self._sums = np.zeros((0, 3), np.uint64)
         self._others: tuple[CycleCounts, ...] = ()
 
     def add(self, samples: Samples) -> None:
         """Count a batch."""
-        self._count(samples.stacks, self._table)
+        runs = samples.runs
+        more = len(runs.places) - len(self._sums)
+        if more > 0:
+            room = np.zeros((more + len(self._sums), 3), np.uint64)
+            self._sums = np.concatenate((self._sums, room))
+        add_runs(runs.run, runs.prediction_of_both, runs.sample, runs.weight, self._sums)
 
     def merge(self, other: CycleCollector) -> None:
         """Take over what another one counted, in other address spaces maybe."""
@@ -102,14 +105,49 @@ class CycleCollector:
 
     def result(self) -> CycleCounts:
         """The counts in placed addresses."""
+        counted = np.flatnonzero(self._sums[:, 0])
+        ends, space, cycles = self._runs.rows()
+        sums = self._sums[counted]
+        counts = _placed(self._runs.spaces, ends[counted], space[counted], cycles[counted], sums)
+        return merge([counts, *self._others])
+
+
+class IterationCollector:
+    """Counts backward branches by the cycles since each was last taken, if in the same stack.
+
+    `start` is the branch's target, `end` the branch. Memory grows with distinct ones only.
+    """
+
+    def __init__(self, spaces: AddressSpaces) -> None:
+        self._spaces = spaces
+        self._table = KeyTable()
+        self._others: tuple[CycleCounts, ...] = ()
+
+    def add(self, samples: Samples) -> None:
+        """Count a batch."""
+        count_iterations(samples.stacks, samples.runs.reason, self._table)
+
+    def merge(self, other: IterationCollector) -> None:
+        """Take over what another one counted, in other address spaces maybe."""
+        self._others += (other.result(),)
+
+    def result(self) -> CycleCounts:
+        """The counts in placed addresses."""
         keys, values = self._table.rows()
         space = (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
-        runs, inside = self._spaces.runs_to_image(space, runtime_addresses(keys[:, :2]))
-        rows = np.column_stack((runs, keys[:, 2], values))[inside]
-        return merge([CycleCounts(*rows.T), *self._others])
+        ends = runtime_addresses(keys[:, :2])
+        return merge([_placed(self._spaces, ends, space, keys[:, 2], values), *self._others])
 
 
-CYCLES = Finding("cycles", lambda known: CycleCollector(known.spaces))
+def _placed(
+    spaces: AddressSpaces, ends: RuntimeAddresses, space: I64, cycles: U64, sums: U64
+) -> CycleCounts:
+    """Counts (n, 3) of runs between run-time addresses (n, 2), as far as these are in the image."""
+    runs, inside = spaces.runs_to_image(space, ends)
+    return CycleCounts(*np.column_stack((runs, cycles, sums))[inside].T)
+
+
+CYCLES = Finding("cycles", lambda known: CycleCollector(known.runs))
 """Of runs."""
-ITERATIONS = Finding("iterations", lambda known: CycleCollector(known.spaces, iterations=True))
+ITERATIONS = Finding("iterations", lambda known: IterationCollector(known.spaces))
 """From one occurrence of a backward branch to the next."""

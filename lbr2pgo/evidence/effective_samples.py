@@ -10,15 +10,17 @@ variance, L. Kish, Survey Sampling, §8.2: n²/Σn²).
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from lbr2pgo.evidence._moments import MOMENTS, MomentSums
 from lbr2pgo.evidence.collector import Finding, Samples
-from lbr2pgo.evidence.sample_runs import marked_before
+from lbr2pgo.evidence.sample_runs import RunRows, marked_before
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.arrays import F64, I64, Bools
+from lbr2pgo.support.arrays import F64, I32, I64, Bools
 from lbr2pgo.support.tables import table, taken
 
 
@@ -67,7 +69,8 @@ class SpreadCollector:
         conditional, end = map(marked_before, self._marked)
         self._outcomes = np.zeros((conditional[-1], MOMENTS))
         self._misses = np.zeros((end[-1], MOMENTS))
-        self._sums = MomentSums(conditional, end, self._outcomes, self._misses)
+        self._sums = MomentSums(self._outcomes, self._misses)
+        self._rows = RunRows(4, partial(rows_of, conditional, end))
         self._is_known = True
 
     def add(self, samples: Samples) -> None:
@@ -75,7 +78,8 @@ class SpreadCollector:
         counted = samples.kinds[samples.spaces >= 0]
         self._is_known &= bool((counted == StackKind.CONSECUTIVE).all())
         runs = samples.runs
-        self._sums.add(runs.places, runs.run, runs.prediction, runs.sample, runs.weight)
+        rows = self._rows.of(runs.places)
+        self._sums.add(rows, runs.run, runs.prediction, runs.sample, runs.weight)
 
     def merge(self, other: SpreadCollector) -> None:
         """Add what another one saw of the same code."""
@@ -89,6 +93,14 @@ class SpreadCollector:
             return None
         pairs = zip(self._marked, (self._outcomes, self._misses), strict=True)
         return Spread(*(_spread_out(*pair) for pair in pairs))
+
+
+def rows_of(conditional: I32, end: I32, first: I64, last: I64) -> I32:
+    """What `MomentSums` wants of runs (r,), given how many of each are before an instruction."""
+    past, ends = conditional[last], end[last]
+    taken = np.where(conditional[last + 1] > past, past, -1)
+    ended = np.where(end[last + 1] > ends, ends, -1)
+    return np.column_stack((conditional[first], past, taken, ended)).astype(np.int32)
 
 
 def _spread_out(marked: Bools, moments: F64) -> F64:

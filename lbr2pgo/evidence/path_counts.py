@@ -16,6 +16,7 @@ import numpy as np
 
 from lbr2pgo.evidence._chain_paths import ChainFollower
 from lbr2pgo.evidence.collector import Finding, Samples
+from lbr2pgo.evidence.sample_runs import RunRows
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import seal, taken
@@ -94,22 +95,26 @@ class PathCollector:
     """Counts along a plan; memory is the plan's, however many samples there are."""
 
     def __init__(self, plan: ChainPlan) -> None:
-        self._slot = plan.slot
+        self._slot, self._before = plan.slot, plan.before
         self._known, self._went_on = (np.zeros((plan.slots, WAYS), np.uint64) for _ in range(2))
-        self._follower = ChainFollower(
-            plan.before,
-            plan.owner,
-            plan.slot[np.diff(plan.before) > 0].astype(np.int64),
-            plan.is_entry.view(np.uint8),
-            plan.functions,
-            self._known,
-            self._went_on,
-        )
+        slot = plan.slot[np.diff(plan.before) > 0]
+        blocks = np.column_stack((plan.owner, slot, plan.is_entry)).astype(np.int32)
+        self._follower = ChainFollower(blocks, plan.functions, self._known, self._went_on)
+        self._blocks = RunRows(2, self._blocks_of)
+
+    def _blocks_of(self, first: I64, last: I64) -> I32:
+        """(r, 2): the first block that starts in each run, and the one behind the last."""
+        return np.column_stack((self._before[first], self._before[last + 1]))
 
     def add(self, samples: Samples) -> None:
         """Follow a batch."""
-        runs = samples.runs
-        self._follower.follow(runs.places, runs.run, runs.sample, runs.led_to, runs.weight)
+        runs, led_to = samples.runs, samples.runs.led_to
+        block = self._before[led_to]
+        is_known = (led_to >= 0) & (self._before[led_to + 1] > block)
+        block[~is_known] = -1
+        self._follower.follow(
+            self._blocks.of(runs.places), runs.run, runs.sample, block, runs.weight
+        )
 
     def merge(self, other: PathCollector) -> None:
         """Add what another one counted along the same plan."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.evidence._walks import list_runs
+from lbr2pgo.evidence._walks import CYCLES_BITS, list_runs
 from lbr2pgo.model.branch_counts import Runs
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.row_ids import RowIds
@@ -13,7 +15,7 @@ from lbr2pgo.native.walk import Stacks
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.replay.fusion import next_branches
 from lbr2pgo.replay.replay import Judge
-from lbr2pgo.support.addresses import runtime_addresses
+from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import same_length, seal
@@ -24,7 +26,10 @@ _FEWEST = 1 << 10
 
 @dataclass(frozen=True, slots=True)
 class SampleRuns:
-    """Runs of a batch of n samples; k rows, samples ascending, newest run of a sample first."""
+    """Runs of a batch of n samples; k rows, samples ascending, newest run of a sample first.
+
+    Runs are different that took another number of cycles.
+    """
 
     places: I64
     """(r, 2): of each different run, numbers of its first instruction in the flow and of its last
@@ -33,16 +38,21 @@ class SampleRuns:
     """(k,): which of these."""
     prediction: U8
     """(k,): flags MISPREDICTED and PREDICTED of its branch; 0 where neither is known."""
+    prediction_of_both: U8
+    """(k,): likewise of its branch and the one that led to its start: MISPREDICTED if one was,
+    PREDICTED if both were."""
     sample: I64
     """(k,)"""
     led_to: I64
     """(n,): the instruction that each sample's newest branch led to, -1 where none is known."""
     weight: U64
     """(n,): of each sample."""
+    reason: U8
+    """(e,): of each entry of samples that count, a `Reason`."""
 
     def __post_init__(self) -> None:
         seal(self)
-        same_length(self, "run", "prediction", "sample")
+        same_length(self, "run", "prediction", "prediction_of_both", "sample")
         same_length(self, "led_to", "weight")
 
     @property
@@ -79,27 +89,61 @@ class KnownRuns:
         """Those of a batch, given its stacks as loops want them."""
         size, laid = len(batch.entries), len(self._numbers)
         run, sample = np.empty(size, np.int32), np.empty(size, np.int64)
-        prediction, led_to = np.empty(size, np.uint8), np.full(len(batch), -1)
-        found = list_runs(stacks, self._numbers, run, prediction, sample, led_to)
-        run, sample, prediction = run[:found], sample[:found], prediction[:found]
+        prediction, of_both, reason = np.empty((3, size), np.uint8)
+        led_to = np.full(len(batch), -1)
+        found = list_runs(stacks, self._numbers, run, prediction, of_both, sample, led_to, reason)
         self._lay(laid)
         known = led_to >= 0
         led_to[known] = self._places[led_to[known], 0]
-        places = self._places[: len(self._numbers)]
-        return SampleRuns(places, run, prediction, sample, led_to, batch.weight)
+        return SampleRuns(
+            self._places[: len(self._numbers)],
+            run[:found],
+            prediction[:found],
+            of_both[:found],
+            sample[:found],
+            led_to,
+            batch.weight,
+            reason,
+        )
+
+    def rows(self, first: int = 0) -> tuple[RuntimeAddresses, I64, U64]:
+        """From a number on, in their order: run-time starts and ends (r, 2), spaces, cycles."""
+        start, end, rest = self._numbers.rows(first).T
+        space, cycles = rest >> np.uint64(CYCLES_BITS), rest & np.uint64((1 << CYCLES_BITS) - 1)
+        return runtime_addresses(np.column_stack((start, end))), space.astype(np.int64), cycles
 
     def _lay(self, laid: int) -> None:
         """Lay the new ones over the code: those with numbers from `laid` on."""
         size = len(self._numbers)
         if size > len(self._places):
             self._places = np.resize(self._places, (2 * size, 2))
-        start, end, space = self._numbers.rows(laid).T
-        ends = runtime_addresses(np.column_stack((start, end)))
-        image, inside = self.spaces.runs_to_image(space.astype(np.int64), ends)
+        ends, space, _ = self.rows(laid)
+        image, inside = self.spaces.runs_to_image(space, ends)
         judged = self._judge.of(Runs(image[:, 0], image[:, 1], np.ones(len(image), np.uint64)))
         valid = judged.valid & inside
         last = _at_their_branch(judged.last, valid, self._code)
         self._places[laid:size] = np.where(valid, (judged.first, last), -1).T
+
+
+class RunRows:
+    """What is worked out once for each different run, when it is met first."""
+
+    def __init__(self, width: int, work_out: Callable[[I64, I64], I32]) -> None:
+        """Take what makes rows (r, width) of the first and last instructions (r,) of runs."""
+        self._work_out, self._known = work_out, 0
+        self._rows = np.empty((_FEWEST, width), np.int32)
+
+    def of(self, places: I64) -> I32:
+        """(r, width), given the places of all (r, 2); -1 for those that can't have run so."""
+        size = len(places)
+        if size > len(self._rows):
+            self._rows = np.resize(self._rows, (2 * size, self._rows.shape[1]))
+        first, last = places[self._known :].T
+        valid, new = first >= 0, self._rows[self._known : size]
+        new[:] = -1
+        new[valid] = self._work_out(first[valid], last[valid])
+        self._known = size
+        return self._rows[:size]
 
 
 def _at_their_branch(last: I64, valid: Bools, instructions: InstructionTable) -> I64:

@@ -30,12 +30,13 @@ class SecondLook:
         flow, spaces = self._found.flow, reading.spaces
         outside = _numbers_of(reading.files, self._found.borders.files)
         info = reading.source.info
+        runs = KnownRuns(spaces, flow.instructions)
         known = Pass(
-            self._found.program, flow, spaces, info.events, outside, reading.files, info.has_times
-        )
+            self._found.program, flow, spaces, info.events, outside, reading.files, info.has_times,
+            runs,
+        )  # fmt: skip
         collectors = [finding.start(known) for finding in self._wanted]
         self._passes.append(collectors)
-        runs = KnownRuns(spaces, flow.instructions)
 
         def look(batch: BranchStacks, of_samples: I64, kinds: U8) -> None:
             samples = Samples(batch, of_samples, kinds, runs)

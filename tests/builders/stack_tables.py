@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.evidence.collector import Collector, Samples
+from lbr2pgo.evidence.cycle_counts import CycleCollector, CycleCounts
 from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.model.branch_stacks import ABORT, NOT_TAKEN, SPEC_SHIFT, TYPE_SHIFT
 from lbr2pgo.native.walk import StackKind
@@ -36,11 +37,20 @@ def spaces() -> AddressSpaces:
     return AddressSpaces.fixed(LAYOUT)
 
 
-def samples_of(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> Samples:
+def no_runs() -> KnownRuns:
+    """Of a program whose code is not known."""
+    return KnownRuns(spaces(), InstructionTable.empty())
+
+
+def samples_of(
+    samples: Sequence[Sample],
+    kind: StackKind = StackKind.CONSECUTIVE,
+    runs: KnownRuns | None = None,
+) -> Samples:
     """Samples with this kind of stack, of a program whose code is not known."""
     n = len(samples)
     each = np.zeros(n, np.int64), np.full(n, kind, np.uint8)
-    return Samples(batch_of(samples), *each, KnownRuns(spaces(), InstructionTable.empty()))
+    return Samples(batch_of(samples), *each, runs or no_runs())
 
 
 def traces(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> TraceTable:
@@ -48,6 +58,14 @@ def traces(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -
     table, given = TraceTable(spaces()), samples_of(samples, kind)
     table.add(given.batch, given.spaces, given.kinds)
     return table
+
+
+def timed(samples: Sequence[Sample], kind: StackKind = StackKind.CONSECUTIVE) -> CycleCounts:
+    """The runs of samples with this kind of stack, by cycles."""
+    runs = no_runs()
+    collector = CycleCollector(runs)
+    collector.add(samples_of(samples, kind, runs))
+    return collector.result()
 
 
 def collected(

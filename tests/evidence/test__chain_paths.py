@@ -75,20 +75,15 @@ def test_paths_are_those_of_plain_counting(batch, cut: int) -> None:
     for i, (function, entered) in blocks.items():
         is_start[i], is_entry[i], owner[i] = True, entered, function
     known, went_on = np.zeros((2, 2 * SIZE + 2, WAYS), np.uint64)
-    paths = ChainFollower(
-        marked_before(is_start),
-        owner[is_start],
-        slot[is_start],
-        is_entry[is_start].view(np.uint8),
-        FUNCTIONS,
-        known,
-        went_on,
-    )
-    places = np.column_stack([np.where(valid, each, -1) for each in (first, last)])
+    columns = np.column_stack((owner, slot, is_entry))[is_start].astype(np.int32)
+    paths = ChainFollower(columns, FUNCTIONS, known, went_on)
+    before = marked_before(is_start)
+    spans = np.column_stack((before[first], before[last + 1]))
+    spans[valid == 0] = -1
     run = np.arange(len(first), dtype=np.int32)
-    led_to = np.array([led_to for _, led_to in samples], np.int64)
+    led_to = np.array([before[i] if i in blocks else -1 for _, i in samples], np.int32)
     for part in (sample < cut, sample >= cut):
-        paths.follow(places, run[part], sample[part], led_to, np.array(weights, np.uint64))
+        paths.follow(spans, run[part], sample[part], led_to, np.array(weights, np.uint64))
     follower = {a: b for chain in chains for a, b in pairwise(chain)}
     wanted = expected(blocks, follower, samples, weights)
     for found, counted in zip((known, went_on), wanted, strict=True):

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.evidence._moments import MOMENTS, MomentSums
+from lbr2pgo.evidence.effective_samples import rows_of
 from lbr2pgo.evidence.sample_runs import marked_before
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED
 
@@ -52,16 +53,16 @@ def expected(conditional, samples, weights):
 def test_moments_are_those_of_plain_counting(batch, cut: int) -> None:
     """However samples are cut into batches."""
     conditional, samples, weights = batch
-    rows = [(*run, s) for s, runs in enumerate(samples) for run in runs]
-    first, last, prediction, valid, sample = np.array(rows, np.int64).reshape(-1, 5).T.copy()
+    listed = [(*run, s) for s, runs in enumerate(samples) for run in runs]
+    first, last, prediction, valid, sample = np.array(listed, np.int64).reshape(-1, 5).T.copy()
     outcomes, misses = np.zeros((SIZE, MOMENTS)), np.zeros((SIZE, MOMENTS))
     before = marked_before(np.array(conditional)), np.arange(SIZE + 1, dtype=np.int32)
-    sums = MomentSums(*before, outcomes[: before[0][-1]], misses)
-    places = np.column_stack([np.where(valid, each, -1) for each in (first, last)])
+    sums = MomentSums(outcomes[: before[0][-1]], misses)
+    rows = np.where(valid[:, None], rows_of(*before, first, last), -1).astype(np.int32)
     run = np.arange(len(first), dtype=np.int32)
     for part in (sample < cut, sample >= cut):
         sums.add(
-            places, run[part], prediction[part].astype(np.uint8), sample[part],
+            rows, run[part], prediction[part].astype(np.uint8), sample[part],
             np.array(weights, np.uint64),
         )  # fmt: skip
     taken, missed = expected(*batch)

@@ -16,15 +16,16 @@ from builders.stack_tables import (
     samples_of,
     spaces,
     stacks,
+    timed,
     traces,
 )
 from builders.trace_oracle import Entry
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.evidence._walks import list_duplicates, list_runs
+from lbr2pgo.evidence._walks import list_duplicates
 from lbr2pgo.evidence.collector import Samples
-from lbr2pgo.evidence.cycle_counts import CycleCollector
+from lbr2pgo.evidence.cycle_counts import IterationCollector
 from lbr2pgo.model.branch_stacks import (
     ABORT,
     MISSING,
@@ -35,7 +36,6 @@ from lbr2pgo.model.branch_stacks import (
     TYPE_SHIFT,
     cycle_flags,
 )
-from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import Reason, StackKind
 from lbr2pgo.support.arrays import I64, U8, U64
 
@@ -52,7 +52,7 @@ def runs_counted(samples: list[Sample], kind: StackKind) -> dict[Run, int]:
 @given(stacks, kinds, st.integers(1, 3))
 def test_summed_over_cycles_runs_are_those_of_the_traces(rows, kind: StackKind, weight: int):
     samples = [Sample(stack, weight=weight) for stack in rows]
-    found = collected(CycleCollector(spaces()), samples, kind)
+    found = timed(samples, kind)
     total: Counter[Run] = Counter()
     for start, end, count in zip(
         found.start.tolist(), found.end.tolist(), found.count.tolist(), strict=True
@@ -63,11 +63,9 @@ def test_summed_over_cycles_runs_are_those_of_the_traces(rows, kind: StackKind, 
 
 def listed(samples: Samples) -> tuple[U64, U8, I64]:
     """Runs by their addresses, what is known of their prediction, and their samples."""
-    room, known = len(samples.batch.entries), RowIds()
-    number, sample = np.zeros(room, np.int32), np.zeros(room, np.int64)
-    prediction, led_to = np.zeros(room, np.uint8), np.full(len(samples.batch), -1)
-    found = list_runs(samples.stacks, known, number, prediction, sample, led_to)
-    return known.rows()[number[:found], :2], prediction[:found], sample[:found]
+    found = samples.runs
+    ends, _, _ = samples.known.rows()
+    return ends[found.run], found.prediction, found.sample
 
 
 @settings(max_examples=300, deadline=None)
@@ -81,9 +79,19 @@ def test_listed_runs_are_those_of_each_samples_traces(rows, kind: StackKind) -> 
         assert Counter(own) == runs_counted([Sample(stack)], kind)
 
 
+@settings(max_examples=300, deadline=None)
+@given(stacks, kinds)
+def test_each_entry_has_the_reason_that_counting_finds(rows, kind: StackKind) -> None:
+    samples = [Sample(stack) for stack in rows]
+    found = np.bincount(samples_of(samples, kind).runs.reason, minlength=len(Reason))
+    counted = traces(samples, kind).tallies.copy()
+    counted[[Reason.ABORTED, Reason.FILTERED, Reason.INTERRUPTED]] = 0  # of what is between two
+    assert found.tolist() == counted.tolist()
+
+
 def test_cycles_are_those_of_the_newer_entry_and_mispredictions_of_both() -> None:
     stack = [(0x1020, 0x1010, 7 << 4), (0x1030, 0x1010, 9 << 4 | 1), (0x1030, 0x1020, 0)]
-    found = collected(CycleCollector(spaces()), [Sample(stack)])
+    found = timed([Sample(stack)])
     rows = zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)
     assert list(rows) == [(0x1010, 0x1020, 7), (0x1020, 0x1030, 9)]
     assert found.mispredicted.tolist() == [1, 1]
@@ -98,7 +106,7 @@ def test_the_table_grows() -> None:
         Sample([(0x1000 + i, 0x1000, c << 4), (0x1001, 0x1000)])
         for i in range(0x200) for c in range(1, 300)
     ]  # fmt: skip
-    assert len(collected(CycleCollector(spaces()), samples)) == len(samples)
+    assert len(timed(samples)) == len(samples)
 
 
 Iterations = Counter[tuple[int, int, int, str]]
@@ -156,7 +164,7 @@ def iterations_of(stack: list[Entry]) -> Iterations:
 
 
 def counted_in(stack: list[Entry], kind: StackKind = StackKind.CONSECUTIVE) -> Iterations:
-    found = collected(CycleCollector(spaces(), iterations=True), [Sample(stack)], kind)
+    found = collected(IterationCollector(spaces()), [Sample(stack)], kind)
     rows = [*zip(found.start.tolist(), found.end.tolist(), found.cycles.tolist(), strict=True)]
     return Counter(
         {

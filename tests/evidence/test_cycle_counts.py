@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from builders.sources import Sample
-from builders.stack_tables import collected, samples_of, spaces
+from builders.stack_tables import no_runs, samples_of, timed
 
 from lbr2pgo.evidence.cycle_counts import CycleCollector, CycleCounts, merge
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
@@ -18,7 +18,7 @@ def ran(cycles: int, *, weight: int = 1, flags: int = 2) -> Sample:
 
 
 def counts(*samples: Sample) -> CycleCounts:
-    return collected(CycleCollector(spaces()), samples)
+    return timed(samples)
 
 
 def test_equal_cycles_of_one_run_are_one_row() -> None:
@@ -44,9 +44,10 @@ def test_how_the_end_was_predicted_goes_with_the_cycles() -> None:
 
 
 def test_collectors_of_other_samples_add_up() -> None:
-    one, other = CycleCollector(spaces()), CycleCollector(spaces())
-    one.add(samples_of([ran(7), ran(9)]))
-    other.add(samples_of([ran(7), ran(11)]))
+    runs, others = no_runs(), no_runs()
+    one, other = CycleCollector(runs), CycleCollector(others)
+    one.add(samples_of([ran(7), ran(9)], runs=runs))
+    other.add(samples_of([ran(7), ran(11)], runs=others))
     one.merge(other)
     found = one.result()
     assert (found.cycles.tolist(), found.count.tolist()) == ([7, 9, 11], [2, 1, 1])
