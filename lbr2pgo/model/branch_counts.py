@@ -11,7 +11,7 @@ from lbr2pgo.native import bits
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.distinct import begins
+from lbr2pgo.support.distinct import begins, order_of
 from lbr2pgo.support.sums import exact_sum, refuse_too_many, sums_of_groups
 from lbr2pgo.support.tables import Tabular, ascending, is_ascending, table, taken
 
@@ -138,7 +138,7 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
     """
     if is_ascending(*keys):  # as saved counts are
         return tuple(keys), tuple(values)
-    order = np.lexsort(tuple(reversed(keys)))
+    order = order_of(*keys)
     keys = tuple(key[order] for key in keys)
     if not len(order):
         return keys, tuple(value[order] for value in values)

@@ -18,3 +18,15 @@ I16 = npt.NDArray[np.int16]
 I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
+
+Numbers = npt.NDArray[np.integer[Any]]
+
+
+def alike(*columns: Numbers) -> list[Any]:
+    """The same numbers in one type, for loops: without a sign if some have none, else with one.
+
+    >>> [each.dtype.name for each in alike(np.array([1], np.int32), np.array([2], np.uint64))]
+    ['uint64', 'uint64']
+    """
+    kind = np.uint64 if any(column.dtype == np.uint64 for column in columns) else np.int64
+    return [np.ascontiguousarray(column, kind) for column in columns]

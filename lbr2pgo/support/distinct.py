@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support import _search as native
+from lbr2pgo.support.arrays import I64, U64, Bools, alike
 
 Integer = TypeVar("Integer", bound=np.integer[Any])
 
@@ -35,6 +38,51 @@ def distinct_pairs(first: I64, second: I64) -> tuple[I64, I64, I64]:
     """
     pairs, place = np.unique(first << 32 | second, return_inverse=True)
     return pairs >> 32, pairs & 0xFFFFFFFF, place
+
+
+def order_of(*keys: npt.NDArray[Any]) -> I64:
+    """Rows (n,) in the order of their keys, of which the first counts most; equal ones stay.
+
+    As `np.lexsort` of the keys turned around, in a fraction of the time: NumPy sorts numbers much
+    faster than it finds their order. So as many keys as 64 bits hold are sorted as one number with
+    the row behind them, the last keys first.
+
+    >>> order_of(np.array([2, 1, 2, 2]), np.array([0, 5, -1, 0]))
+    array([1, 2, 0, 3])
+    """
+    count = len(keys[0])
+    order = np.arange(count, dtype=np.uint64)
+    row_bits = max(count - 1, 0).bit_length()
+    packed, used = np.zeros(count, np.uint64), 0
+    for key, bits in chain.from_iterable(map(_parts, reversed(keys))) if count else ():
+        if used + bits + row_bits > _BITS:
+            order, packed, used = _sorted(order, packed, row_bits), np.zeros_like(packed), 0
+        packed |= key << np.uint64(used)
+        used += bits
+    return _sorted(order, packed, row_bits).astype(np.int64)
+
+
+_BITS = 64
+
+
+def _parts(key: npt.NDArray[Any]) -> Iterator[tuple[U64, int]]:
+    """A key from 0 on, and how many bits it has; in halves where it has many, the lower first."""
+    numbers = key.astype(np.uint64)
+    numbers -= np.uint64(int(key.min()) % (1 << _BITS))
+    bits = int(numbers.max()).bit_length()
+    if bits <= _BITS // 2:
+        yield numbers, bits
+        return
+    yield numbers & np.uint64(0xFFFFFFFF), _BITS // 2
+    yield numbers >> np.uint64(_BITS // 2), bits - _BITS // 2
+
+
+def _sorted(order: U64, packed: U64, row_bits: int) -> U64:
+    """The order by the packed keys of rows, those that are equal as they stand in `order`."""
+    numbers = packed[order] << np.uint64(row_bits) | np.arange(len(order), dtype=np.uint64)
+    numbers.sort()
+    rows: U64 = order[numbers & np.uint64((1 << row_bits) - 1)]
+    return rows
 
 
 def begins(*columns: npt.NDArray[Any]) -> Bools:
@@ -67,9 +115,4 @@ def place_of(values: npt.NDArray[Integer], ordered: npt.NDArray[Integer]) -> I64
     >>> place_of(np.array([4, 1, 7]), np.array([1, 3, 7, 7]))
     array([-1,  0,  2])
     """
-    if not len(ordered):
-        return np.full(len(values), -1)
-    place = np.searchsorted(ordered, values)
-    np.minimum(place, len(ordered) - 1, out=place)
-    place[ordered[place] != values] = -1
-    return place
+    return native.place_of(*alike(values, ordered))

@@ -2,38 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import I64
+from lbr2pgo.support import _search as native
+from lbr2pgo.support.arrays import I64, Numbers, alike
 
-Numbers = npt.NDArray[np.integer[Any]]
 
-
-def last_at_or_below(starts: Numbers, values: Any) -> I64:
-    """Index of the last of (k,) ascending starts that is not above each value, -1 if all are.
+def last_at_or_below(starts: Numbers, values: Numbers) -> I64:
+    """Index of the last of (k,) ascending starts that is not above each of (n,), -1 if all are.
 
     >>> last_at_or_below(np.array([10, 20]), np.array([9, 10, 25]))
     array([-1,  0,  1])
     """
-    at: I64 = np.searchsorted(starts, values, side="right") - 1
-    return at
+    return native.last_at_or_below(*alike(starts, values))
 
 
 def interval_of(starts: Numbers, ends: Numbers, values: Numbers) -> I64:
-    """Index of the half-open interval that holds each value, -1 where none does.
+    """Index of the half-open interval that holds each value, of any shape, -1 where none does.
 
     (k,) intervals by their starts; where they overlap, only the last that starts is asked.
 
     >>> interval_of(np.array([10, 20]), np.array([15, 30]), np.array([9, 10, 15, 29]))
     array([-1,  0, -1,  1])
     """
-    if len(starts) == 0:
-        return np.full(values.shape, -1)
-    at = last_at_or_below(starts, values)
-    return np.where((at >= 0) & (values < ends[at]), at, -1)
+    return native.interval_of(*alike(starts, ends, values.ravel())).reshape(values.shape)
 
 
 def offsets_of(lengths: npt.ArrayLike) -> I64:

@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.distinct import begins
+from lbr2pgo.support.distinct import begins, order_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.intervals import last_at_or_below
 
@@ -121,7 +121,7 @@ def sums_of_pairs(one: I64, other: I64, counts: U64) -> tuple[I64, I64, U64]:
     >>> sums_of_pairs(np.array([2, 1, 2]), np.array([0, 5, 0]), np.array([3, 4, 5], np.uint64))
     (array([1, 2]), array([5, 0]), array([4, 8], dtype=uint64))
     """
-    order = np.lexsort((other, one))
+    order = order_of(one, other)
     one, other = one[order], other[order]
     first = np.flatnonzero(begins(one, other))
     sums = np.add.reduceat(counts[order], first) if len(first) else counts

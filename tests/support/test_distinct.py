@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import distinct, order_of, place_of
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5)))
@@ -20,3 +20,41 @@ def test_as_numpy(values: list[int]) -> None:
 @pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint64])
 def test_the_type_stays(kind: type[np.integer[object]]) -> None:
     assert distinct(np.array([2, 1, 2], kind)).dtype == kind
+
+
+edges = st.sampled_from([0, 1, 2**32 - 1, 2**32, 2**63, 2**64 - 1])
+numbers = edges | st.integers(0, 12)
+
+
+@given(st.lists(numbers, max_size=30), st.lists(numbers, max_size=30).map(sorted))
+def test_the_place_of_each_number(values: list[int], ordered: list[int]) -> None:
+    expected = [ordered.index(value) if value in ordered else -1 for value in values]
+    assert place_of(np.array(values, np.uint64), np.array(ordered, np.uint64)).tolist() == expected
+
+
+def test_numbers_with_a_sign_have_a_place() -> None:
+    values = np.array([-(2**63), -1, 7, -2], np.int64)
+    assert place_of(values, np.array([-(2**63), -1, 7], np.int64)).tolist() == [0, 1, 2, -1]
+
+
+_KINDS: list[tuple[type[np.generic], st.SearchStrategy[int]]] = [
+    (np.bool_, st.integers(0, 1)),
+    (np.uint8, st.integers(0, 255)),
+    (np.int64, st.integers(-2, 2) | st.sampled_from([-(2**63), 2**63 - 1])),
+    (np.uint64, numbers),
+]
+
+
+@st.composite
+def columns_of_keys(draw: st.DrawFn) -> list[np.ndarray[tuple[int], np.dtype[np.generic]]]:
+    rows, kinds = draw(st.integers(0, 20)), draw(st.lists(st.sampled_from(_KINDS), min_size=1))
+    drawn = (draw(st.lists(values, min_size=rows, max_size=rows)) for _, values in kinds)
+    return [np.array(column, kind) for column, (kind, _) in zip(drawn, kinds, strict=True)]
+
+
+@given(columns_of_keys())
+@example([np.arange(3, dtype=np.uint64) << np.uint64(62)] * 3)
+def test_the_order_of_keys_is_that_of_lexsort(
+    keys: list[np.ndarray[tuple[int], np.dtype[np.generic]]],
+) -> None:
+    assert order_of(*keys).tolist() == np.lexsort(keys[::-1]).tolist()

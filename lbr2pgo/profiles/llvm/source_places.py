@@ -12,7 +12,7 @@ from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
 from lbr2pgo.program.dwarf.debug_info import ScopedPlaces
 from lbr2pgo.support.arrays import I32, I64, U32, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins
+from lbr2pgo.support.distinct import begins, order_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,19 +150,8 @@ def distinct_rows(*keys: I64) -> tuple[I64, I64]:
     """
     differs = begins(*keys)  # from its neighbour: code that stands together is often of one place
     row = np.flatnonzero(differs)
-    order = _order(*(key[row] for key in keys))
+    order = order_of(*(key[row] for key in keys))
     is_first = begins(*(key[row[order]] for key in keys))
     number = np.empty(len(order), dtype=np.int64)
     number[order] = np.cumsum(is_first) - 1
     return row[order[is_first]], number[np.cumsum(differs) - 1]
-
-
-def _order(*keys: I64) -> I64:
-    """As `np.lexsort`, the first key first; in a tenth of the time where all fit one number."""
-    bits = [int(key.max(initial=0)).bit_length() for key in keys]
-    if sum(bits) >= np.iinfo(np.int64).bits:
-        return np.lexsort(keys[::-1])
-    packed, *others = keys
-    for key, size in zip(others, bits[1:], strict=True):
-        packed = packed << size | key
-    return np.argsort(packed, kind="stable")

@@ -31,6 +31,7 @@ from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.table_lines import name_bytes
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.distinct import order_of
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.intervals import offsets_of
 from lbr2pgo.support.output import PathLike, write_pieces
@@ -67,7 +68,7 @@ def _contexts(profile: ContextProfile) -> Iterator[memoryview]:
     place = np.empty(len(c), np.int64)
     place[_writing_order(table, rank)] = np.arange(len(c))
     rows = np.flatnonzero(profile.has_samples)
-    rows = rows[np.lexsort((place[rows], ~c.total[rows]))]
+    rows = rows[order_of(~c.total[rows], place[rows])]
     stacks = CallerStacks(
         rows, c.parent, c.line, c.discriminator, c.name, int(depth.max(initial=0))
     )
@@ -134,7 +135,7 @@ def _writing_order(table: ProfileTable, rank: I64, fewest_first: U64 | None = No
     for rows in by_depth[:0:-1]:
         np.add.at(size, c.parent[rows], size[rows])
     first = np.zeros(len(c), np.uint64) if fewest_first is None else fewest_first
-    siblings = np.lexsort((rank[c.name], c.discriminator, c.line, first, c.parent))
+    siblings = order_of(c.parent, first, c.line, c.discriminator, rank[c.name])
     before = np.empty(len(c), np.int64)
     before[siblings] = _since_first(size[siblings], c.parent[siblings])
     place = before
@@ -163,7 +164,7 @@ def _in_order(
     rows = np.argsort(place[b.context], kind="stable")
     row_place = np.empty(len(rows), np.int64)
     row_place[rows] = np.arange(len(rows))
-    calls = np.lexsort((rank[t.callee], ~t.count, row_place[t.row]))
+    calls = order_of(row_place[t.row], ~t.count, rank[t.callee])
     body_of = np.bincount(place[b.context], minlength=len(order))
     calls_of = np.bincount(row_place[t.row], minlength=len(rows))
     return (

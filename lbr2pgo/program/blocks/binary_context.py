@@ -115,7 +115,7 @@ def _has_gaps(image: Image, code: Disassembly) -> Bools:
     covered = np.bincount(code.function, weights=code.size, minlength=len(functions))
     gaps = (covered > 0) & (covered < functions.size)
     for function in np.flatnonzero(gaps).tolist():
-        last = int(last_at_or_below(code.function, function))
+        (last,) = last_at_or_below(code.function, np.array([function])).tolist()
         behind = int(code.address[last]) + int(code.size[last])
         rest = image.read(behind, int(functions.end[function]) - behind)
         is_tail = int(covered[function]) + len(rest) == int(functions.size[function])

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I32, I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import order_of
 from lbr2pgo.support.tables import table
 
 Column = npt.NDArray[np.integer[npt.NBitBase]]
@@ -150,13 +151,13 @@ def in_bolt_order(fdata: Fdata, names: Sequence[str] | None = None) -> Fdata:
 
 def _order(rows: FdataTable, rank: I64) -> I64:
     if isinstance(rows, FdataSamples):
-        return np.lexsort((rows.offset, rank[rows.name]))
+        return order_of(rank[rows.name], rows.offset)
     assert isinstance(rows, (FdataBranches, FdataLoads))
     outside = rows.from_is_symbol == NOT_A_SYMBOL
     from_, to = rank[rows.from_name], rank[rows.to_name]
     keys = [np.where(outside, to, from_), outside, rows.from_offset, from_]
     keys += [rows.to_is_symbol != NOT_A_SYMBOL, to, rows.to_offset]
-    return np.lexsort(keys[::-1])
+    return order_of(*keys)
 
 
 @table

@@ -1,0 +1,84 @@
+"""Searches for many values among ordered ones, each from where the one before it was found.
+
+What is looked up mostly ascends, or is of the same function: its place is a few steps away.
+"""
+
+import numpy as np
+
+from libc.stdint cimport INT64_MIN, int64_t, uint64_t
+
+ctypedef fused Number:
+    int64_t
+    uint64_t
+
+cdef enum:
+    NEAR = 4
+
+
+cdef inline Py_ssize_t _past(
+    const Number *ordered, Py_ssize_t count, Number value, Py_ssize_t at
+) noexcept nogil:
+    """How many of the ordered are not above a value: `at`, a few more, or else looked for."""
+    cdef Py_ssize_t near = min(at + NEAR, count), past = count, middle
+    if at == 0 or ordered[at - 1] <= value:
+        while at < near and ordered[at] <= value:
+            at += 1
+        if at < near:
+            return at
+    else:
+        at, past = 0, at - 1
+    while at < past:
+        middle = at + ((past - at) >> 1)
+        if ordered[middle] <= value:
+            at = middle + 1
+        else:
+            past = middle
+    return at
+
+
+cdef inline Py_ssize_t _below(
+    const Number *ordered, Py_ssize_t count, Number value, Py_ssize_t at
+) noexcept nogil:
+    """How many of the ordered are below a value."""
+    cdef Number lowest
+    if Number is uint64_t:
+        lowest = 0
+    else:
+        lowest = INT64_MIN
+    return _past(ordered, count, value - 1, at) if value > lowest else 0
+
+
+def last_at_or_below(const Number[::1] starts, const Number[::1] values):
+    found = np.empty(values.shape[0], np.int64)
+    cdef int64_t[::1] out = found
+    cdef Py_ssize_t i, past = 0, count = starts.shape[0]
+    cdef const Number *ordered = &starts[0] if count else NULL
+    with nogil:
+        for i in range(values.shape[0]):
+            past = _past(ordered, count, values[i], past)
+            out[i] = past - 1
+    return found
+
+
+def interval_of(const Number[::1] starts, const Number[::1] ends, const Number[::1] values):
+    found = np.empty(values.shape[0], np.int64)
+    cdef int64_t[::1] out = found
+    cdef Py_ssize_t i, past = 0, count = starts.shape[0]
+    cdef const Number *ordered = &starts[0] if count else NULL
+    with nogil:
+        for i in range(values.shape[0]):
+            past = _past(ordered, count, values[i], past)
+            out[i] = past - 1 if past > 0 and values[i] < ends[past - 1] else -1
+    return found
+
+
+def place_of(const Number[::1] values, const Number[::1] ordered):
+    found = np.empty(values.shape[0], np.int64)
+    cdef int64_t[::1] out = found
+    cdef Py_ssize_t i, at = 0, count = ordered.shape[0]
+    cdef const Number *rows = &ordered[0] if count else NULL
+    with nogil:
+        for i in range(values.shape[0]):
+            at = _below(rows, count, values[i], at)
+            out[i] = at if at < count and rows[at] == values[i] else -1
+    return found
