@@ -18,27 +18,41 @@ cdef inline uint64_t _known(const Walk* walk) noexcept nogil:
     return known
 
 
-cdef int _count(
+cdef inline int _count_odd(
+    const Walk* walk, KeyTable table, uint64_t* tallies, FileSpans files, Py_ssize_t sample
+) except -1 nogil:
+    """Count what the entry at hand tells, whatever it is."""
+    cdef uint64_t known = _known(walk)
+    tallies[walk.reason] += walk.weight
+    if walk.gap != COUNTED:
+        tallies[walk.gap] += walk.weight
+    if walk.reason == OUTSIDE and files is not None:
+        note(files, sample, walk.source if walk.source else walk.target, walk.weight)
+    if known:
+        observe(
+            table,
+            walk.source if known & BRANCH else 0,  # outside as well: it tells the file
+            walk.target,
+            walk.end if known & END else 0,
+            walk.space << KNOWN_BITS | known,
+            walk.weight,
+            walk.flags if known & BRANCH else PREDICTED,  # a bare run: nothing to predict
+        )
+    return 0
+
+
+cdef inline int _count(
     Walk* walk, KeyTable table, uint64_t* tallies, FileSpans files, Py_ssize_t sample
 ) except -1 nogil:
-    cdef uint64_t known
+    cdef uint64_t plain = 0, whole = walk.space << KNOWN_BITS | BRANCH | FROM | TO | END
     while step(walk):
-        tallies[walk.reason] += walk.weight
-        if walk.gap != COUNTED:
-            tallies[walk.gap] += walk.weight
-        if walk.reason == OUTSIDE and files is not None:
-            note(files, sample, walk.source if walk.source else walk.target, walk.weight)
-        known = _known(walk)
-        if known:
-            observe(
-                table,
-                walk.source if known & BRANCH else 0,  # outside as well: it tells the file
-                walk.target,
-                walk.end if known & END else 0,
-                walk.space << KNOWN_BITS | known,
-                walk.weight,
-                walk.flags if known & BRANCH else PREDICTED,  # a bare run: nothing to predict
-            )
+        if walk.reason == COUNTED and walk.from_in and walk.has_end:
+            # Nearly all: a branch in the image, and the run behind it.
+            observe(table, walk.source, walk.target, walk.end, whole, walk.weight, walk.flags)
+            plain += walk.weight
+        else:
+            _count_odd(walk, table, tallies, files, sample)
+    tallies[<int>COUNTED] += plain
     return 0
 
 

@@ -1,6 +1,11 @@
-"""A hash table of three sums under each key of four numbers, which grows by itself."""
+"""A hash table of three sums under each key of four numbers, which grows by itself.
 
-from libc.stdint cimport uint64_t
+Rows stand one behind the other as they came, so that those of a loop are neighbours in memory. A
+search goes over places of eight bytes, half of them free at least: it hardly meets any row but its
+own.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
 
 from lbr2pgo.native.bits cimport MISPREDICTED, PREDICTED
 
@@ -9,55 +14,56 @@ from lbr2pgo.native.bits cimport MISPREDICTED, PREDICTED
 cpdef enum:
     KNOWN_BITS = 4
 
-cdef struct Slot:
-    uint64_t key[4]  # the last is 0 where the slot is free
+cdef struct Row:
+    uint64_t key[4]
     uint64_t sums[3]
 
 
 cdef class KeyTable:
-    cdef Slot* slots
-    cdef size_t mask  # one less than the number of slots, a power of two
+    cdef Row* stored
     cdef size_t used
+    cdef size_t room  # for so many rows
+    # Of each row its hash, and below that its number plus one; 0 where none is.
+    cdef uint64_t* places
+    cdef size_t mask  # one less than how many there are, a power of two
+    cdef int append(self, size_t place, uint64_t code, const Row* row) except -1 nogil
+    cdef size_t free_place(self, uint64_t code) noexcept nogil
     cdef int grow(self) except -1 nogil
 
 
-cdef inline Slot* find_slot(
-    Slot* slots, size_t mask, uint64_t a, uint64_t b, uint64_t c, uint64_t d
-) noexcept nogil:
-    """Where the key (a, b, c, d) is, or the free slot where it belongs. One is always free."""
-    cdef Slot* slot
+cdef inline uint64_t hash_of(uint64_t a, uint64_t b, uint64_t c, uint64_t d) noexcept nogil:
+    """32 bits of a key."""
     cdef uint64_t h = a * 0x9E3779B97F4A7C15ULL
     h ^= (b + 0xC2B2AE3D27D4EB4FULL) * 0x165667B19E3779F9ULL
     h ^= c * 0xBF58476D1CE4E5B9ULL
     h ^= d * 0xC2B2AE3D27D4EB4FULL
     h ^= h >> 32
-    h *= 0xBF58476D1CE4E5B9ULL
-    h ^= h >> 32
-    while True:
-        slot = &slots[h & mask]
-        if slot.key[3] == 0 or (
-            slot.key[0] == a and slot.key[1] == b and slot.key[2] == c and slot.key[3] == d
-        ):
-            return slot
-        h += 1
+    return h * 0xBF58476D1CE4E5B9ULL >> 32
 
 
 cdef inline int add(
     KeyTable table, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
     uint64_t first, uint64_t second, uint64_t third,
 ) except -1 nogil:
-    """Add to the sums of the key (a, b, c, d), of which d is not 0."""
-    cdef Slot* slot = find_slot(table.slots, table.mask, a, b, c, d)
-    if slot.key[3] == 0:
-        # A quarter of the slots stays free, so that searches end soon.
-        if table.used >= table.mask - table.mask // 4:
-            table.grow()
-            slot = find_slot(table.slots, table.mask, a, b, c, d)
-        table.used += 1
-        slot.key[0], slot.key[1], slot.key[2], slot.key[3] = a, b, c, d
-    slot.sums[0] += first
-    slot.sums[1] += second
-    slot.sums[2] += third
+    """Add to the sums of the key (a, b, c, d)."""
+    cdef uint64_t found, code = hash_of(a, b, c, d)
+    cdef size_t place = code & table.mask
+    cdef Row* row
+    cdef Row new
+    while True:
+        found = table.places[place]
+        if found == 0:
+            new.key[0], new.key[1], new.key[2], new.key[3] = a, b, c, d
+            new.sums[0], new.sums[1], new.sums[2] = first, second, third
+            return table.append(place, code, &new)
+        if found >> 32 == code:
+            row = &table.stored[<uint32_t>found - 1]
+            if row.key[0] == a and row.key[1] == b and row.key[2] == c and row.key[3] == d:
+                break
+        place = (place + 1) & table.mask
+    row.sums[0] += first
+    row.sums[1] += second
+    row.sums[2] += third
     return 0
 
 

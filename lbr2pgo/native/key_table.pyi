@@ -5,10 +5,11 @@ KNOWN_BITS: int
 three (such as FROM) in that space."""
 
 class KeyTable:
-    """Three sums under each key of four numbers, the last not 0.
+    """Three sums under each key of four numbers.
 
     Sums are exact (modulo 2**64) and independent of the order in which they are added; memory grows
-    with distinct keys only. Loops fill it without the GIL, each table in one thread at a time.
+    with distinct keys only, of which there may be 2**32. Loops fill it without the GIL, each table
+    in one thread at a time.
     """
 
     def __len__(self) -> int: ...
@@ -16,4 +17,4 @@ class KeyTable:
         """Add to the sums of keys (n, 4), which may repeat, n sums (n, 3)."""
 
     def rows(self) -> tuple[U64, U64]:
-        """Keys (n, 4) and their sums (n, 3), in no order that means anything."""
+        """Keys (n, 4) and their sums (n, 3), in the order in which they first came."""

@@ -1,73 +1,89 @@
 """A hash table of three sums under each key of four numbers, which grows by itself."""
 
+import cython
 import numpy as np
 
-from libc.stdint cimport uint64_t
-from libc.stdlib cimport calloc, free
+from libc.stdint cimport uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
 
 cdef enum:
-    FIRST_SLOTS = 1 << 12
-
-# A prime beyond any number of rows: its multiples go through all of them, far from one to the next.
-cdef uint64_t STRIDE = 2654435761
+    FIRST_ROWS = 1 << 10
+    PLACES = 2  # for each row that there is room for: at least half are free, so searches end soon
 
 
+@cython.final
 cdef class KeyTable:
     def __cinit__(self):
-        self.slots = <Slot*>calloc(FIRST_SLOTS, sizeof(Slot))
-        if self.slots == NULL:
+        self.stored = <Row*>malloc(FIRST_ROWS * sizeof(Row))
+        self.places = <uint64_t*>calloc(PLACES * FIRST_ROWS, sizeof(uint64_t))
+        if self.stored == NULL or self.places == NULL:
             raise MemoryError
-        self.mask = FIRST_SLOTS - 1
+        self.room = FIRST_ROWS
+        self.mask = PLACES * FIRST_ROWS - 1
         self.used = 0
 
     def __dealloc__(self):
-        free(self.slots)
+        free(self.stored)
+        free(self.places)
 
     def __len__(self):
         return self.used
 
+    cdef int append(self, size_t place, uint64_t code, const Row* row) except -1 nogil:
+        """Take in a new row, for whose hash a place is free."""
+        if self.used == self.room:
+            self.grow()
+            place = self.free_place(code)
+        self.stored[self.used] = row[0]
+        self.used += 1
+        self.places[place] = code << 32 | self.used
+        return 0
+
+    cdef size_t free_place(self, uint64_t code) noexcept nogil:
+        """Where the next row with this hash belongs."""
+        cdef size_t place = code & self.mask
+        while self.places[place]:
+            place = (place + 1) & self.mask
+        return place
+
     cdef int grow(self) except -1 nogil:
-        """Move to twice as many slots."""
-        cdef size_t i, mask = 2 * self.mask + 1
-        cdef Slot* old
-        cdef Slot* slots = <Slot*>calloc(mask + 1, sizeof(Slot))
-        if slots == NULL:
+        """Have room for twice as many rows."""
+        cdef size_t room = 2 * self.room, i
+        cdef uint64_t* places = <uint64_t*>calloc(PLACES * room, sizeof(uint64_t))
+        cdef Row* stored = <Row*>realloc(self.stored, room * sizeof(Row))
+        if stored != NULL:
+            self.stored = stored
+        if places == NULL or stored == NULL or self.used >> 31:
+            free(places)
             with gil:
                 raise MemoryError
-        for i in range(self.mask + 1):
-            old = &self.slots[i]
-            if old.key[3] != 0:
-                find_slot(slots, mask, old.key[0], old.key[1], old.key[2], old.key[3])[0] = old[0]
-        free(self.slots)
-        self.slots, self.mask = slots, mask
+        places, self.places = self.places, places
+        self.room, self.mask = room, PLACES * room - 1
+        for i in range(PLACES * room // 2):
+            if places[i]:
+                self.places[self.free_place(places[i] >> 32)] = places[i]
+        free(places)
         return 0
 
     def add(self, const uint64_t[:, ::1] keys, const uint64_t[:, ::1] sums):
-        cdef Py_ssize_t n, i, count = keys.shape[0]
-        if count != sums.shape[0]:
-            raise ValueError(f"{count} keys with {sums.shape[0]} sums")
-        for n in range(count):
-            # The rows of another table come in the order of their slots. So they would fill a smaller
-            # table from its front, where searches would go on and on before it grows.
-            i = <uint64_t>n * STRIDE % <uint64_t>count
-            if keys[i, 3] == 0:
-                raise ValueError(f"key {i} ends with 0")
+        cdef Py_ssize_t i
+        if keys.shape[0] != sums.shape[0]:
+            raise ValueError(f"{keys.shape[0]} keys with {sums.shape[0]} sums")
+        for i in range(keys.shape[0]):
             add(
                 self, keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3],
                 sums[i, 0], sums[i, 1], sums[i, 2],
             )
 
     def rows(self):
-        cdef Py_ssize_t n = self.used, k = 0
         cdef size_t i
         cdef int column
-        found_keys, found_sums = np.empty((n, 4), np.uint64), np.empty((n, 3), np.uint64)
+        found_keys = np.empty((self.used, 4), np.uint64)
+        found_sums = np.empty((self.used, 3), np.uint64)
         cdef uint64_t[:, ::1] keys = found_keys, sums = found_sums
-        for i in range(self.mask + 1):
-            if self.slots[i].key[3] != 0:
-                for column in range(4):
-                    keys[k, column] = self.slots[i].key[column]
-                for column in range(3):
-                    sums[k, column] = self.slots[i].sums[column]
-                k += 1
+        for i in range(self.used):
+            for column in range(4):
+                keys[i, column] = self.stored[i].key[column]
+            for column in range(3):
+                sums[i, column] = self.stored[i].sums[column]
         return found_keys, found_sums

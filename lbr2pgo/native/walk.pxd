@@ -5,7 +5,15 @@
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.bits cimport ABORT, CYCLES_HIGH_SHIFT, CYCLES_MASK, CYCLES_SHIFT
+from lbr2pgo.native.bits cimport (
+    ABORT,
+    CYCLES_HIGH_SHIFT,
+    CYCLES_MASK,
+    CYCLES_SHIFT,
+    NOT_TAKEN_SHIFT,
+    SPEC_MASK,
+    SPEC_SHIFT,
+)
 from lbr2pgo.native.quirks cimport (
     is_bogus,
     is_duplicate,
@@ -46,6 +54,8 @@ cpdef enum Reason:
 
 cdef enum:
     REASONS = INTERRUPTED + 1
+    # Addresses of a user have so many bits at most: none with fewer is poison or bogus.
+    USER_BITS = 57
 
 
 cdef class Stacks:
@@ -90,6 +100,7 @@ cdef struct Walk:
     # Where the program went on after an interrupt that is still to come: what ran there belongs to
     # the run before it.
     bint is_held
+    bint is_plain  # none of that: neighbours follow each other as in most stacks
 
 
 cdef inline int begin(Stacks stacks, Py_ssize_t i, Walk* walk) except -1 nogil:
@@ -110,6 +121,7 @@ cdef inline int begin(Stacks stacks, Py_ssize_t i, Walk* walk) except -1 nogil:
     walk.source = walk.target = walk.flags = 0
     walk.ends_run, walk.run_end, walk.run_flags, walk.is_abort = False, 0, 0, False
     walk.cuts_run = walk.is_held = False
+    walk.is_plain = walk.kind == CONSECUTIVE
     return 1
 
 
@@ -127,6 +139,37 @@ cdef inline bint step(Walk* walk) noexcept nogil:
     walk.source, walk.target, walk.flags = walk.rest[0], walk.rest[1], walk.rest[2]
     walk.from_in = walk.low <= walk.source < walk.high
     walk.to_in = walk.low <= walk.target < walk.high
+    if walk.is_plain and not repeats and _is_plain(walk):
+        _pass_plainly(walk)
+    else:
+        _pass(walk, repeats)
+    walk.rest += 3
+    walk.place += 1
+    return True
+
+
+cdef inline bint _is_plain(const Walk* walk) noexcept nogil:
+    """Whether the entry at hand is a user's branch like nearly all, by its address and flags."""
+    return (
+        (walk.source | walk.target) >> USER_BITS == 0
+        and walk.source | walk.target
+        and not walk.flags & (ABORT | <uint64_t>SPEC_MASK << SPEC_SHIFT | 1ULL << NOT_TAKEN_SHIFT)
+        and not is_exception(walk.flags)
+    )
+
+
+cdef inline void _pass_plainly(Walk* walk) noexcept nogil:
+    """As `_pass`, for a plain entry that nothing odd is the newer neighbour of."""
+    walk.reason = COUNTED if walk.from_in or walk.to_in else OUTSIDE
+    walk.gap = COUNTED
+    walk.has_end = walk.to_in and walk.ends_run
+    walk.end, walk.end_flags = walk.run_end, walk.run_flags
+    walk.ends_run = walk.from_in
+    walk.run_end, walk.run_flags = walk.source, walk.flags
+
+
+cdef inline void _pass(Walk* walk, bint repeats) noexcept nogil:
+    """Judge the entry at hand, and what it means to its neighbours."""
     walk.reason = _judge(walk)
     if repeats and walk.reason == COUNTED:
         # As if it were not there: the next one is the newest one's neighbour.
@@ -134,9 +177,9 @@ cdef inline bint step(Walk* walk) noexcept nogil:
     else:
         _meet_newer(walk)
         _face_older(walk)
-    walk.rest += 3
-    walk.place += 1
-    return True
+    walk.is_plain = walk.kind == CONSECUTIVE and not (
+        walk.is_abort or walk.is_held or walk.cuts_run
+    )
 
 
 cdef inline int _judge(const Walk* walk) noexcept nogil:
