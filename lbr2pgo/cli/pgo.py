@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
     from lbr2pgo.pgo import COMPILERS, STEPS
+    from lbr2pgo.pgo.goal import GOALS
+    from lbr2pgo.recorders.front_end import PRESETS
 
     parser = subparsers.add_parser(
         "pgo",
@@ -129,6 +131,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
     )
     add_runs(measured)
+    measured.add_argument(
+        "--model", default="", choices=PRESETS, metavar="PRESET",
+        help="the front end whose cycles decide where no time does: skylake, zen4 or neoverse-n1 "
+        "(default: by the program's architecture)",
+    )  # fmt: skip
+    measured.add_argument(
+        "--for", dest="goal", choices=GOALS, default="speed",
+        help="what is kept: the build with the fewest cycles, the smallest one, or that whose "
+        "growth pays (default: speed)",
+    )  # fmt: skip
     recorded.add_argument(
         "-c",
         "--period",
@@ -257,6 +269,7 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _options(args: argparse.Namespace) -> LoopOptions:
+    from lbr2pgo.pgo.goal import GOALS
     from lbr2pgo.pgo.kinds import INSTRUMENTED, usual_kind
     from lbr2pgo.pgo.loop_options import LoopOptions
     from lbr2pgo.pgo.standard_input import kept_input
@@ -288,6 +301,8 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         again=args.again,
         measure=args.measure,
         runs=runs_of(args),
+        model=args.model,
+        goal=GOALS[args.goal],
         work=work,
         compiler=args.compiler,
         propeller=args.propeller,

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 def run_search(args: Namespace, loop: LoopOptions) -> int:
     """Search, and print what was found."""
     from lbr2pgo.pgo.search import Search, SearchOptions
-    from lbr2pgo.pgo.timing import NOT_TIMED
     from lbr2pgo.support.printable import printable
 
     options = SearchOptions(loop, tuple(args.test), tuple(args.confirm), args.budget, args.jobs)
@@ -31,10 +30,9 @@ def run_search(args: Namespace, loop: LoopOptions) -> int:
     search = Search(options, shown.say, shown.is_over)
     with shown.naming_failures():
         best = search.run()
-        measured = [] if loop.runs == NOT_TIMED else search.timed(best)
     _print_table(search)
-    if measured:
-        print_measured(measured)
+    if search.measured:
+        print_measured(search.measured)
     print(*map(printable, _verdict(search, best)), sep="\n")
     return 0
 
@@ -49,13 +47,19 @@ def _print_table(search: Search) -> None:
     table = Table(box=None, pad_edge=False)
     table.add_column("profile", no_wrap=True)
     for _ in judges:
-        for name in ("instructions", "taken branches"):
+        for name in ("instructions", "taken branches", "cycles"):
             table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("code", justify="right", no_wrap=True)
     for name in search.results.ranked(judges):
-        ratios = (search.results.ratios(name, text) for text in judges)
-        table.add_row(printable(name), *(f"{value:.4f}" for each in ratios for value in each))
+        priced = [search.results.priced(name, text) for text in judges]
+        ratios = (
+            (*search.results.ratios(name, text), cycles)
+            for text, (cycles, _) in zip(judges, priced, strict=True)
+        )
+        values = (*(value for each in ratios for value in each), priced[0][1])
+        table.add_row(printable(name), *(f"{value:.4f}" for value in values))
     console = Console(highlight=False, markup=False)
-    console.width = max(console.width, 24 + 32 * len(judges))
+    console.width = max(console.width, 32 + 40 * len(judges))
     console.print(table)
 
 

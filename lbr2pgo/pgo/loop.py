@@ -23,7 +23,7 @@ from lbr2pgo.pgo.flags import (
     with_remarks,
 )
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import Measured, candidate_of, measure
+from lbr2pgo.pgo.measure import Measured, candidate_of, front_end_of, measure
 from lbr2pgo.pgo.post_link import bolt, bolt_command, profiled
 from lbr2pgo.pgo.reach import ByName, ByVariables, way_for
 from lbr2pgo.pgo.remarks import keep_remarks
@@ -455,19 +455,13 @@ class Loop:
             self._say("   Not measured: there is no command (see --measure).")
             return []
         self._say(CommandLine(text))
-        return measure(
-            [
-                candidate_of(
-                    text,
-                    self.binary,
-                    each.path,
-                    self._content(each),
-                    train.input if train else None,
-                )
-                for each in self.builds
-            ],
-            self.options.runs,
-        )
+        source = train.input if train else None
+        candidates = [
+            candidate_of(text, self.binary, each.path, self._content(each), source)
+            for each in self.builds
+        ]
+        front_end = front_end_of(self.options.model, candidates[0])
+        return measure(candidates, self.options.runs, front_end=front_end)
 
     def _content(self, build: Built) -> Path:
         """Where a build is kept, while another one is in the binary's place."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lbr2pgo.pgo import COMPILERS, STEPS
+from lbr2pgo.pgo.goal import SPEED, Goal
 from lbr2pgo.pgo.kinds import Layout
 from lbr2pgo.pgo.timing import Rounds
 from lbr2pgo.pgo.training import Training
@@ -61,6 +62,9 @@ class LoopOptions:
     """Write the compiler's profile to be committed."""
     or_lines: bool = False
     """Where clang can place no probes, lines do: nobody has asked for these by name."""
+    model: str = ""
+    """The front end that is simulated where builds are measured; "" is the usual one."""
+    goal: Goal = SPEED
     first: str = STEPS[0]
     """Of `STEPS`: what comes before was done by an earlier loop in this directory."""
     last: str = STEPS[-1]

@@ -274,7 +274,7 @@ def _count(
         options = RecordOptions(
             output=Path(directory) / "perf.data", command=candidate.command, period=_NO_SAMPLES,
             emulate=True, exact=exact, input=candidate.input or Path(os.devnull),
-            front_end=front_end,
+            front_end=front_end, call_graph=False,
         )  # fmt: skip
         output = Path(directory) / "output"
         with output.open("wb") as stream:
@@ -289,9 +289,9 @@ def is_native(command: tuple[str, ...]) -> bool:
     return os.uname().machine in find_guest(command).architecture.uname
 
 
-def usual_front_end(command: tuple[str, ...]) -> FrontEnd:
-    """What stands for the processors that the command's program is for."""
-    return preset(USUAL[find_guest(command).architecture.name])
+def front_end_of(name: str, candidate: Candidate) -> FrontEnd:
+    """The front end of that name; of none, what stands for the processors of the program."""
+    return preset(name or USUAL[find_guest(candidate.command).architecture.name])
 
 
 def _user_time(candidate: Candidate, code: int) -> float:
@@ -358,8 +358,16 @@ def code_size(program: Path, counted: Path) -> CodeSize | None:
         index = image_of(exact, image.layout, str(counted))
     except InputError:  # a script
         return None
-    text = sum(each.size for each in image.sections if each.is_code)
-    return CodeSize(text, _hot_pages(exact, index))
+    return CodeSize(_text_size(image), _hot_pages(exact, index))
+
+
+def text_size(program: Path) -> int:
+    """Bytes in sections of code; raises InputError where it is no ELF file."""
+    return _text_size(Image.open(program))
+
+
+def _text_size(image: Image) -> int:
+    return sum(each.size for each in image.sections if each.is_code)
 
 
 def _hot_pages(exact: ExactCounts, image: int) -> int:

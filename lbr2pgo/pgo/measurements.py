@@ -13,11 +13,10 @@ from lbr2pgo.pgo.measure import (
     Candidate,
     Measured,
     differing_outputs,
+    front_end_of,
     measure,
-    usual_front_end,
 )
 from lbr2pgo.pgo.timing import BY_CHANCE, Rounds, is_short, outliers
-from lbr2pgo.recorders.front_end import FrontEnd, preset
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
@@ -101,12 +100,8 @@ def measure_programs(
             cure="Options come first: lbr2pgo measure --runs 20 ./before ./after -- arguments.",
         )
     candidates = [Candidate(name, (name, *arguments), input=source) for name in binaries]
-    front_end = None if model is None else _front_end(model, candidates[0])
+    front_end = None if model is None else front_end_of(model, candidates[0])
     return Measurements(tuple(measure(candidates, runs, timings, front_end)))
-
-
-def _front_end(name: str, candidate: Candidate) -> FrontEnd:
-    return preset(name) if name else usual_front_end(candidate.command)
 
 
 _NOISY = 0.05

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from lbr2pgo.pgo.goal import SPEED, Goal
 from lbr2pgo.support.output import write_pieces
 
 PLAIN = "plain"
@@ -36,16 +37,23 @@ class Cost:
     instructions: int
     taken: int
     """Taken branches."""
+    cycles: float
+    """By the model of a front end."""
+    code: int
+    """Bytes of code in the program."""
     exit_code: int
     output: str
     """SHA-256 of what it wrote to standard output."""
 
 
 class Results:
-    """Costs by the name of a build and by command; written whenever one is added."""
+    """Costs by the name of a build and by command; written whenever one is added.
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    A goal says which are low.
+    """
+
+    def __init__(self, file: Path, goal: Goal = SPEED) -> None:
+        self._file, self._goal = file, goal
         self._program = ""
         self.costs: dict[str, dict[str, Cost]] = {}
 
@@ -89,9 +97,14 @@ class Results:
         cost, base = self.costs[name][command], self.costs[PLAIN][command]
         return cost.instructions / max(base.instructions, 1), cost.taken / max(base.taken, 1)
 
+    def priced(self, name: str, command: str) -> tuple[float, float]:
+        """Cycles and bytes of code, with those of the plain build as 1."""
+        cost, base = self.costs[name][command], self.costs[PLAIN][command]
+        return cost.cycles / max(base.cycles, 1), cost.code / max(base.code, 1)
+
     def ratio(self, name: str, commands: Sequence[str]) -> float:
-        """Of both together, the geometric mean over some commands."""
-        factors = [math.prod(self.ratios(name, command)) for command in commands]
+        """What it costs, by the goal: the geometric mean over some commands."""
+        factors = [self._goal.cost(*self.priced(name, command)) for command in commands]
         return math.prod(factors) ** (1 / len(factors))
 
     def shares(

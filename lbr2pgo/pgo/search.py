@@ -2,8 +2,10 @@
 
 Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
 here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
-the best one is refined, and again by all at once that helped, and only the best are laid out anew.
-What changes no code is not counted. The winner is counted on inputs that had no part in the choice.
+the best ones are refined, and again by all at once that helped, and only the best are laid out
+anew. What changes no code is not counted. Cycles of a simulated front end decide, or the size of
+the code, as the goal says; of what costs about the same, native time does where it is certain. The
+winner is counted on inputs that had no part in the choice.
 What was counted is kept, for a search that was cut off.
 """
 
@@ -23,12 +25,19 @@ from lbr2pgo.pgo.built_code import code_digest
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
 from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import Measured, candidate_of, count, measure
+from lbr2pgo.pgo.measure import (
+    Measured,
+    candidate_of,
+    count,
+    front_end_of,
+    measure,
+    text_size,
+)
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
 from lbr2pgo.pgo.search_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
-from lbr2pgo.pgo.timing import BY_CHANCE
+from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.variants import Variants
 from lbr2pgo.support.errors import InputError
@@ -38,6 +47,10 @@ _HOPELESS = 1.05
 """A kind that costs so much more than the best one does not win by training flags."""
 _NO_MATTER = 1.001
 """What costs so much more is no worse."""
+_NEAR = 1.01
+"""What costs so much more than the best may be better once it is refined, or timed."""
+_TIMED = 3
+"""How many builds are timed beside the plain one."""
 Chain = Sequence[ProfileKind]
 """Kinds that use builds of those before."""
 
@@ -112,9 +125,11 @@ class Search:
         self._numbers = counter(1)
         self._place, work = options.loop.binary, options.loop.work.absolute()
         self.variants = Variants(options.loop, options.training)
-        self.results = Results(work / "search.json")
+        self.results = Results(work / "search.json", options.loop.goal)
         self.left_out: dict[str, str] = {}
         """Names of kinds that were not counted, and why."""
+        self.measured: list[Measured] = []
+        """The plain build, the one that costs least, and what costs about as much, with times."""
         self.config = work / "best.cfg"
         """Flags of the best build, as clang reads them from a file."""
         self._copies, self._counting = work / "trees", Lock()
@@ -138,7 +153,7 @@ class Search:
             for stage in self._stages():
                 for done in [pool.submit(self._go_through, chain, trees) for chain in stage]:
                     done.result()
-        best = self._confirmed()
+        best = self._fastest(self._confirmed())
         put(self._build_of(best), self._place)
         if best is not None and self.options.loop.compiler == "clang":
             write_pieces(self.config, [config_file(self._flags(best)).encode()])
@@ -146,11 +161,14 @@ class Search:
 
     def _confirmed(self) -> ProfileKind | None:
         """The best kind that does the same on what was held back, counted there."""
-        held_back = [text for text in self.options.held_back if text not in self.options.commands]
-        if not held_back:
+        if not self._held_back:
             return self.best(self.options.judges)
         with self._step("what had no part in the choice"):
-            return self._best_confirmed(held_back)
+            return self._best_confirmed(self._held_back)
+
+    @property
+    def _held_back(self) -> list[str]:
+        return [text for text in self.options.held_back if text not in self.options.commands]
 
     def _best_confirmed(self, held_back: Sequence[str]) -> ProfileKind | None:
         self._count(None, held_back)
@@ -160,6 +178,35 @@ class Search:
             if self.results.behaves(best.name):
                 break
         return best
+
+    def _fastest(self, best: ProfileKind | None) -> ProfileKind | None:
+        """Of what costs about as much as the best, what surely takes least time; else the best."""
+        if best is None or self.options.loop.runs == NOT_TIMED:
+            return best
+        rivals = self._rivals(best)
+        self.measured = self._timed([None, *rivals])
+        first, *others = self.measured[1:]
+        times = {each.name: each.time_ratio(first) for each in others}
+        faster = [
+            (time.median, kind)
+            for kind, time in zip(rivals[1:], times.values(), strict=True)
+            if time is not None and time.high < 1
+        ]
+        return min(faster, key=lambda each: each[0], default=(1.0, best))[1]
+
+    def _rivals(self, best: ProfileKind) -> list[ProfileKind]:
+        """The best kind, and some others that cost about as much and do the same everywhere."""
+        judges, held_back = self.options.judges, self._held_back
+        most = self.results.ratio(best.name, judges) * _NEAR
+        found = [best]
+        for name in self.results.ranked(judges, self._counted()):
+            kind = self._kinds.get(name)
+            if kind is None or self.results.ratio(name, judges) > most or len(found) == _TIMED:
+                continue
+            if self._like(kind, found) is None:
+                self._count(kind, held_back)
+                found += [kind] if self.results.behaves(name) else []
+        return found
 
     def _flags(self, kind: ProfileKind) -> BuildFlags:
         """Of the build that is shipped; llvm-bolt comes behind it."""
@@ -201,14 +248,15 @@ class Search:
         loss = costs[0] / costs[1] - 1
         return trained, loss if loss > self._no_matter(self.options.judges) - 1 else 0.0
 
-    def timed(self, best: ProfileKind | None) -> list[Measured]:
-        """The plain build and the best one, with their times, by a command that had no part."""
-        builds = dict.fromkeys((self._build_of(None), self._build_of(best)))
+    def _timed(self, kinds: Sequence[ProfileKind | None]) -> list[Measured]:
+        """Builds with their times, by a command that had no part."""
+        builds = dict.fromkeys(self._build_of(kind) for kind in kinds)
         text = (self.options.held_back or self.options.judges)[0]
         source = self.options.training.input
         candidates = [candidate_of(text, self._place, build, source=source) for build in builds]
+        front_end = front_end_of(self.options.loop.model, candidates[0])
         with self._step("Measure"):
-            return measure(candidates, self.options.loop.runs)
+            return measure(candidates, self.options.loop.runs, front_end=front_end)
 
     def _build_of(self, kind: ProfileKind | None) -> Path:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
@@ -272,12 +320,12 @@ class Search:
             yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
 
     def _refined(self) -> Iterator[Chain]:
-        """By whatever pays in some programs, the best kind; GCC knows none of it."""
+        """By whatever pays in some programs, the best kinds; GCC knows none of it."""
         for each in self._unrefined() if self.options.loop.compiler == "clang" else ():
             yield from ([refined] for refined in each.refinements(self.options.loop.layout))
 
     def _combined(self) -> Iterator[Chain]:
-        """With all flags at once that made it better one by one."""
+        """With all flags at once that made a kind better one by one."""
         for each in self._unrefined():
             ranked = self._compiled()
             better = ranked[: ranked.index(each)]
@@ -286,8 +334,13 @@ class Search:
                 yield [together]
 
     def _unrefined(self) -> list[ProfileKind]:
-        """The best kind as it is made first."""
-        return [each for each in self._compiled() if not each.refined][:1]
+        """The best kinds as they are made first: all that cost about the same, each code once."""
+        found = list[ProfileKind]()
+        for each in self._compiled():
+            if not each.refined and self._like(each, found) is None:
+                found.append(each)
+        costs = [self.results.ratio(each.name, self.options.judges) for each in found]
+        return [each for each, cost in zip(found, costs, strict=True) if cost <= costs[0] * _NEAR]
 
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made, each once: flags may have changed nothing."""
@@ -318,7 +371,8 @@ class Search:
 
     def _go_through(self, chain: Chain, trees: Trees) -> None:
         for kind in chain:
-            if kind.name in self.results.costs:
+            # The plain build, made anew, has swept away what its neighbour by lines came to.
+            if kind.name in self.results.costs and self._build_of(kind).exists():
                 self._left.is_over(kind)
                 continue
             with trees.one() as tree, self._step(kind.name) as found:
@@ -370,5 +424,10 @@ class Search:
                 self.results.add(name, costs)
 
     def _cost(self, text: str, build: Path) -> Cost:
-        run = count(candidate_of(text, self._place, build, source=self.options.training.input))
-        return Cost(run.totals.instructions, run.totals.taken, run.exit_code, run.output)
+        candidate = candidate_of(text, self._place, build, source=self.options.training.input)
+        run = count(candidate, front_end_of(self.options.loop.model, candidate))
+        cycles = 0.0 if run.front_end is None else run.front_end.cycles
+        totals = run.totals
+        return Cost(
+            totals.instructions, totals.taken, cycles, text_size(build), run.exit_code, run.output
+        )

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbr2pgo.pgo.goal import SPEED, Goal
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, differing_outputs
 from lbr2pgo.support.counted import counted
 
 _WORTH_IT = 0.99
-"""Where no time is certain: what instructions and taken branches together must come down to."""
+"""Where no time is certain: what cycles of the model must come down to."""
 _WORDS = {"instructions": "instructions", "taken": "taken branches"}
 
 
@@ -36,9 +37,10 @@ def verdict(
     """Sentences for the user; `measured` are the builds in their order, or nothing.
 
     A build is better than the first if its user time certainly is; where times tell no build from
-    the first, if it needs clearly fewer instructions and taken branches.
+    the first, if it needs clearly fewer cycles by the model. Another goal than speed weighs the
+    size of the code, too.
     """
-    best = _best(measured) if measured else len(builds) - 1
+    best = _best(measured, options.goal) if measured else len(builds) - 1
     if not measured:
         yield f"Verdict: not measured. The last build is {builds[best].path}."
     elif best:
@@ -72,29 +74,43 @@ def _advice(chosen: Built) -> Iterator[str]:
         yield f"Keep as the last step: {shlex.join(chosen.layout)}"
 
 
-def _best(measured: Sequence[Measured]) -> int:
+def _best(measured: Sequence[Measured], goal: Goal) -> int:
     """Number of the build that is surely better than the first, and the most so; 0 for none.
 
-    Counts decide where no time does: it may be noise.
+    Where no time decides, since it may be noise, cycles of the model do.
     """
     base, others = measured[0], set(differing_outputs(measured))
     same = {i: each for i, each in enumerate(measured) if i and each.name not in others}
     times = {i: each.time_ratio(base) for i, each in same.items()}
     faster = {i: time.median for i, time in times.items() if time is not None and time.high < 1}
     slower = {i for i, time in times.items() if time is not None and time.low > 1}
-    costs = {i: _count_cost(each, base) for i, each in same.items() if i not in slower}
-    gains = faster or {i: cost for i, cost in costs.items() if cost < _WORTH_IT}
+    speeds = {i: _counted_speed(each, base) for i, each in same.items() if i not in slower} | faster
+    if faster and goal == SPEED:
+        speeds = faster
+    costs = {i: goal.cost(speed, _growth(same[i], base)) for i, speed in speeds.items()}
+    gains = {i: cost for i, cost in costs.items() if cost < (1 if i in faster else _WORTH_IT)}
     return min(gains, key=lambda i: gains[i], default=0)
 
 
-def _count_cost(each: Measured, base: Measured) -> float:
-    """Of instructions and taken branches together, with those of the first build as 1."""
-    ratios = each.count_ratios(base)
+def _counted_speed(each: Measured, base: Measured) -> float:
+    """By cycles of the model, with those of the first build as 1.
+
+    Without a model, by instructions and taken branches together.
+    """
+    ratio = each.cycle_ratio(base)
+    if ratio is not None:
+        return ratio if abs(1 - ratio) > max(base.noise.values()) else 1.0
     return math.prod(
         ratio
         for name in _WORDS
-        if (ratio := ratios[name]) is not None and abs(1 - ratio) > base.noise[name]
+        if (ratio := each.count_ratios(base)[name]) is not None
+        and abs(1 - ratio) > base.noise[name]
     )
+
+
+def _growth(each: Measured, base: Measured) -> float:
+    """Of the code; 1 where that is unknown."""
+    return each.size.text / base.size.text if each.size and base.size else 1.0
 
 
 def _change(each: Measured, base: Measured) -> str:

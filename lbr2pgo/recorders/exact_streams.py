@@ -36,12 +36,11 @@ def sum_totals(counters: Sequence[Counters]) -> Totals:
 
 def sum_front_end(counters: Sequence[Counters], front_end: FrontEnd) -> FrontEndCounts:
     """What all processors together did in the front ends that they simulate, each in its own."""
-    names = ("instructions", "taken", "mispredicted", "wrong_targets", "wrong_returns", *STRUCTURES)
-    sums = {name: sum(int(c.totals[name]) for c in counters) for name in names}
-    targets, returns = sums["wrong_targets"], sums["wrong_returns"]
-    wrong = sums["mispredicted"] - targets - returns, targets, returns
-    counts = (*(sums[name] for name in ("instructions", "taken", *STRUCTURES)), *wrong)
-    return FrontEndCounts(front_end, *counts)
+    wrong = ("wrong_directions", "wrong_targets", "wrong_returns")
+    names = ("instructions", "taken", *STRUCTURES, *wrong)
+    return FrontEndCounts(
+        front_end, *(sum(int(c.totals[name]) for c in counters) for name in names)
+    )
 
 
 @dataclass

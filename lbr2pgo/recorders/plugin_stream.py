@@ -45,7 +45,7 @@ TOTALS = np.dtype(
         for name in (
             "instructions", "taken", "not_taken", "mispredicted", "samples",
             "blocks", "targets", "uncounted", "lost_samples", "write_error",
-            "unexplained", "wrong_targets", "wrong_returns", *STRUCTURES,
+            "unexplained", "wrong_returns", "wrong_directions", "wrong_targets", *STRUCTURES,
         )
     ]
 )  # fmt: skip

@@ -10,12 +10,14 @@ import pytest
 
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.pgo.flags import WantedFlags, plain_flags, profile_flags
+from lbr2pgo.pgo.goal import GOALS
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import CodeSize, CountedRun, Measured
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.verdict import Built, verdict
+from lbr2pgo.recorders.front_end import PRESETS, FrontEndCounts
 
 PROFILE = Path("/w/app.prof")
 PLAIN, REBUILT, FOR_BOLT = (
@@ -113,6 +115,36 @@ def test_of_a_program_that_does_other_work_each_time_no_build_is_better() -> Non
     lines = list(verdict(BUILDS[:2], [replace(plain, again=again), other], options()))
     assert lines[0].startswith("Verdict: no build is better than the plain one")
     assert "noise: 84.0% fewer instructions, 84.0% fewer taken branches" in lines[1]
+
+
+def simulated(build: Built, taken: int, l1i: int, code: int) -> Measured:
+    counts = FrontEndCounts(PRESETS["skylake"], 1000, taken, l1i, *[0] * 7)
+    run = CountedRun(Totals(1000, taken, 0, 0), 0, "a", counts)
+    return Measured(str(build.path), run, np.empty(0), CodeSize(code, 1))
+
+
+def test_without_times_cycles_of_the_model_decide() -> None:
+    # By taken branches alone the last one would be best, but it misses more.
+    costs = ((500, 0, 1000), (400, 0, 1000), (100, 20, 1000))
+    rows = [simulated(build, *cost) for build, cost in zip(BUILDS, costs, strict=True)]
+    assert "Ship app." in verdict(BUILDS, rows, options())
+
+
+@pytest.mark.parametrize(
+    ("goal", "shipped"), [("speed", "app.bolt"), ("balanced", "app"), ("size", "w/app.before")]
+)
+def test_a_goal_weighs_the_size_of_the_code(goal: str, shipped: str) -> None:
+    costs = ((500, 0, 1000), (300, 0, 1100), (290, 0, 2000))
+    rows = [simulated(build, *cost) for build, cost in zip(BUILDS, costs, strict=True)]
+    found = verdict(BUILDS, rows, replace(options(), goal=GOALS[goal]))
+    assert f"Ship {shipped}." in found
+
+
+@pytest.mark.parametrize(("seconds", "shipped"), [(1.5, "app"), (2.2, "w/app.before")])
+def test_for_another_goal_time_that_is_certain_counts_too(seconds: float, shipped: str) -> None:
+    rows = [measured(BUILDS[0], 1000, 500, 2.0), measured(BUILDS[1], 1000, 500, seconds)]
+    found = verdict(BUILDS[:2], rows, replace(options(), goal=GOALS["balanced"]))
+    assert f"Ship {shipped}." in found
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -63,6 +64,33 @@ def test_a_taken_branch_is_looked_up_by_its_address(
 ) -> None:
     small = replace(TINY, btb=Structure(entries, entries, 0))
     assert missed(small, *[1, 3] * 3).btb == missing
+
+
+TAKEN, PASSED = (1, 3), (1, 2, 4)  # the branch at 0x1001, and a way back to it
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "most"),
+    [("TTP" * 100, 15), ("T" * 20 + "P" + "T" * 20 + "PPTPT" * 50, 30)],
+    ids=["every third", "changing"],
+)
+def test_directions_with_a_pattern_are_learned(
+    missed: Callable[..., FrontEndCounts], outcomes: str, most: int
+) -> None:
+    found = missed(TINY, *(b for each in outcomes for b in (TAKEN if each == "T" else PASSED)))
+    assert 0 < found.directions <= most
+
+
+def test_directions_without_a_pattern_are_not(missed: Callable[..., FrontEndCounts]) -> None:
+    chance = random.Random(1)
+    outcomes = [chance.random() < 0.5 for _ in range(400)]
+    found = missed(TINY, *(b for each in outcomes for b in (TAKEN if each else PASSED)))
+    assert 120 < found.directions < 280
+
+
+def test_targets_that_take_turns_are_learned(missed: Callable[..., FrontEndCounts]) -> None:
+    # The jump at 0x1022 goes to the call at 0x1020, which comes back to it, or to a return there.
+    assert 0 < missed(TINY, *[5, 6, 5, 6, 4] * 100).targets < 20
 
 
 def test_cycles_are_a_sum_of_penalties() -> None:

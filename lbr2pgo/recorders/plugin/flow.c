@@ -16,10 +16,16 @@ static void follow_calls(struct cpu *c, const struct block *last, uint64_t to) {
         follow_branch(c->calls, last, to, c->calls->pointer, c->calls->before);
 }
 
+static int mispredicts_direction(struct cpu *c, const struct block *last, uint32_t taken) {
+    if (c->front_end)
+        foresee_direction(c->front_end, last->from, taken, c->totals);
+    return mispredicts_condition(&c->predictor, last->from, (int)taken);
+}
+
 static void took_direct(struct cpu *c, const struct block *last, uint32_t ahead) {
     int wrong = 0;
     if (last->kind == KIND_COND)
-        wrong = mispredicts_condition(&c->predictor, last->from, 1);
+        wrong = mispredicts_direction(c, last, 1);
     else if (last->kind == KIND_CALL)
         expect_return(&c->predictor, last->end);
     if (options.exact) {
@@ -34,7 +40,7 @@ static void took_direct(struct cpu *c, const struct block *last, uint32_t ahead)
 }
 
 static void passed_condition(struct cpu *c, const struct block *last) {
-    int wrong = mispredicts_condition(&c->predictor, last->from, 0);
+    int wrong = mispredicts_direction(c, last, 0);
     c->totals->not_taken++;
     if (wrong) {
         c->totals->mispredicted++;
@@ -68,7 +74,9 @@ static void took_indirect(struct cpu *c, const struct block *last, const struct 
     int is_return = last->kind == KIND_RET;
     int wrong = is_return ? mispredicts_return(&c->predictor, b->start)
                           : mispredicts_target(&c->predictor, last->from, b->start);
-    *(is_return ? &c->totals->wrong_returns : &c->totals->wrong_targets) += (uint64_t)wrong;
+    c->totals->wrong_returns += (uint64_t)(is_return && wrong);
+    if (!is_return && c->front_end)
+        foresee_target(c->front_end, last->from, b->start, c->totals);
     if (last->kind == KIND_IND_CALL)
         expect_return(&c->predictor, last->end);
     count_target(c, last, b->number, wrong);

@@ -85,9 +85,10 @@ struct totals {
     uint64_t lost_samples;   // that could not be written
     uint64_t write_error;    // errno of the first record that could not be written
     uint64_t unexplained;    // jumps that neither a branch nor a known signal handler explains
-    uint64_t wrong_targets;  // of the mispredicted branches, the indirect ones
-    uint64_t wrong_returns;
-    uint64_t missed[STRUCTURES];  // misses of each structure of the front end
+    uint64_t wrong_returns;  // of the mispredicted branches
+    // Of the front end: what its own predictor got wrong, and misses of each structure.
+    uint64_t wrong_directions, wrong_targets;
+    uint64_t missed[STRUCTURES];
 };
 
 struct block_count {
