@@ -1,6 +1,7 @@
 """All that is public: the one list of it (`lbr2pgo/__init__.py`)."""
 
 from lbr2pgo.analyses.accuracy import Accuracy as Accuracy
+from lbr2pgo.analyses.settling import Settled as Settled
 from lbr2pgo.analyses.table import Table as Table
 from lbr2pgo.api.reporting import call_graph as call_graph
 from lbr2pgo.api.reporting import compare as compare
@@ -13,6 +14,7 @@ from lbr2pgo.api.tasks import convert as convert
 from lbr2pgo.api.tasks import measure as measure
 from lbr2pgo.api.tasks import open as open
 from lbr2pgo.api.tasks import record as record
+from lbr2pgo.api.tasks import settle as settle
 from lbr2pgo.conversion import Conversion as Conversion
 from lbr2pgo.counting.count import CountingOptions as CountingOptions
 from lbr2pgo.counting.count import count as count

@@ -38,6 +38,7 @@ from lbr2pgo.support.output import PathLike
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy
+    from lbr2pgo.analyses.settling import Settled
     from lbr2pgo.pgo.measurements import Measurements
     from lbr2pgo.recorders.recording import RecordedFile
     from lbr2pgo.reports.checking import Checked
@@ -193,6 +194,17 @@ def check(
             ReadingOptions(**reading_options(how)),
         )
     )
+
+
+def settle(new: PathLike, onto: PathLike, output: PathLike, *, exact: bool = False) -> Settled:
+    """Write a new sample profile with the numbers of an old one, where chance is the difference.
+
+    Options are those of `lbr2pgo settle`; raises as `diff`, and OutputError.
+    """
+    from lbr2pgo.pgo.settled_files import settle_files
+
+    paths = path_of(new, "new"), path_of(onto, "onto"), path_of(output, "output")
+    return settle_files(*paths, is_exact=exact)
 
 
 def accuracy(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -204,7 +205,7 @@ class WrittenProfile(Profile, Generic[T]):
         """See `Profile`."""
         return frozenset(self.reader.functions(self.content))
 
-    @property
+    @cached_property
     def weights(self) -> ProfileWeights | None:
         """How heavy functions and calls are."""
         return self.reader.weights(self.content)

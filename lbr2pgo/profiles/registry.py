@@ -128,6 +128,39 @@ def read_written(path: Path) -> WrittenProfile[Any] | None:
     return None if found is None else WrittenProfile(path, *found, found[1].read(path))
 
 
+def read_alike(old: Path, new: Path) -> tuple[WrittenProfile[Any], WrittenProfile[Any]]:
+    """Two written profiles that tell counts of one kind.
+
+    Raises InputError for what is no written profile, tells of none, or is of another kind.
+    """
+    before, after = _weighty(old), _weighty(new)
+    kinds = [each.weights and each.weights.kind for each in (before, after)]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            f"is of another kind ({kinds[1]}) than {old} ({kinds[0]})",
+            where=str(new),
+            cure="Compare profiles of one kind.",
+        )
+    return before, after
+
+
+def _weighty(path: Path) -> WrittenProfile[Any]:
+    written = read_written(path)
+    if written is None:
+        raise InputError(
+            "is no written profile",
+            where=str(path),
+            cure="Recordings are compared by `lbr2pgo report NEW --against OLD`.",
+        )
+    if written.weights is None:
+        raise InputError(
+            f"tells of no counts ({written.reader.kind})",
+            where=str(path),
+            cure="Compare the profiles that it was made with.",
+        )
+    return written
+
+
 def _recognised(path: Path) -> tuple[str, Reader[Any]] | None:
     """Name of the format, and what reads it; raises InputError for what is only written."""
     with readable(path), path.open("rb") as stream:

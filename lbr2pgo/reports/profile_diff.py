@@ -7,12 +7,10 @@ from pathlib import Path
 
 from lbr2pgo.analyses.profile_changes import profile_changes
 from lbr2pgo.analyses.table import Table, percentage
-from lbr2pgo.profiles.registry import read_written
-from lbr2pgo.profiles.weights import ProfileWeights
+from lbr2pgo.profiles.registry import read_alike
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +69,9 @@ def diff_profiles(
     With `everything` what may be chance is listed too, and marked. Raises InputError for what is
     no written profile, tells of no shares, or is of another kind.
     """
-    before, after = _weights(old), _weights(new)
-    if before.kind != after.kind:
-        raise InputError(
-            f"is of another kind ({after.kind}) than {old} ({before.kind})",
-            where=str(new),
-            cure="Compare profiles of one kind.",
-        )
+    before, after = (each.weights for each in read_alike(old, new))
+    assert before is not None  # they are alike in this
+    assert after is not None
     functions, calls = profile_changes(after, before, top, everything=everything)
     is_same = (before.functions, before.calls) == (after.functions, after.calls)
     return ProfileDiff(old, new, before.kind, is_same, functions, calls)
-
-
-def _weights(path: Path) -> ProfileWeights:
-    written = read_written(path)
-    if written is None:
-        raise InputError(
-            "is no written profile",
-            where=str(path),
-            cure="Recordings are compared by `lbr2pgo report NEW --against OLD`.",
-        )
-    if written.weights is None:
-        raise InputError(
-            f"tells of no counts ({written.reader.kind})",
-            where=str(path),
-            cure="Compare the profiles that it was made with.",
-        )
-    return written.weights

@@ -29,6 +29,7 @@ NOT_HERE: dict[str, set[str]] = {
     "check": set(),
     "accuracy": set(),
     "diff": {"no_demangle"},
+    "settle": set(),
     "measure": set(),
     # For ever, in a browser, or not at all.
     "record": {"continuous", "every", "keep", "open", "dry_run"},
@@ -41,6 +42,7 @@ CALLS = {
     "check": lbr2pgo.check,
     "accuracy": lbr2pgo.accuracy,
     "diff": lbr2pgo.diff,
+    "settle": lbr2pgo.settle,
     "measure": lbr2pgo.measure,
 }
 SHARED = {
@@ -82,6 +84,7 @@ def test_what_is_no_option_is_what_a_command_takes_without_one(command: str) -> 
     """Words without an option, and outputs that have no word of the command line."""
     more = {"record": {"command"}, "convert": {"profiles", "outputs"}, "report": {"profiles"},
             "check": {"profile"}, "accuracy": {"profile"}, "diff": {"old", "new"},
+            "settle": {"new"},
             "measure": {"binaries", "arguments", "input"}}  # fmt: skip
     assert keywords_of(command) - options_of(command) == more[command]
 

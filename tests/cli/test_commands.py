@@ -28,7 +28,7 @@ def test_without_a_word_the_commands_stand_in_the_order_of_the_work(command) -> 
         for part in answer.out.partition("COMMAND\n")[2].split("\n\n")[:4]
     ]
     assert steps[:3] == [
-        ["record", "report", "view"], ["convert", "check", "diff", "pgo", "bolt"],
+        ["record", "report", "view"], ["convert", "check", "diff", "settle", "pgo", "bolt"],
         ["merge", "fleet"],
     ]  # fmt: skip
     assert [name for step in steps for name in step] == list(COMMANDS)
