@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -203,8 +204,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def bazel(tmp_path: Path, installed: Path, tool: Tool, command_path: Mapping[str, str]) -> Bazel:
-    """Run Bazel in a workspace of one program and a recording of it."""
+def bazel(
+    tmp_path: Path, installed: Path, tool: Tool, command_path: Mapping[str, str]
+) -> Iterator[Bazel]:
+    """Run Bazel in a workspace of one program and a recording of it, with one server."""
     program = tool("bazel")
     tool("clang-22"), tool("llvm-bolt-22")
     workspace = tmp_path / "workspace"
@@ -227,13 +230,15 @@ def bazel(tmp_path: Path, installed: Path, tool: Tool, command_path: Mapping[str
     start = [f"--output_user_root={installed}", "--host_jvm_args=-XX:TieredStopAtLevel=1"]
     options = ["-c", "opt", "--action_env=PATH", "--spawn_strategy=local", *overrides]
 
-    def run(*targets: str) -> subprocess.CompletedProcess[str]:
+    def call(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [program, "--batch", "--nohome_rc", *start, "build", *options, *targets],
+            [program, "--nohome_rc", *start, *words],
             cwd=workspace, env=environment, capture_output=True, text=True,
         )  # fmt: skip
 
-    return run
+    yield lambda *targets: call("build", *options, *targets)
+    # `shutdown` waits a minute where nobody reaps what ended.
+    os.kill(int(call("info", "server_pid").stdout), signal.SIGKILL)
 
 
 @pytest.fixture
