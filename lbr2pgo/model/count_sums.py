@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
     Weight = Fraction | int
 
-_PRESENT = 1 << 8
-"""Beside `known` in a key's last number, which must not be 0."""
-
 
 def merge(counts: Sequence[BranchCounts]) -> BranchCounts:
     """Add up counts of one image, in any order; exact and associative.
@@ -92,13 +89,12 @@ class _Weighed:
     """No column adds up to more."""
 
     def add(self, counts: BranchCounts) -> None:
-        values = np.stack((counts.count, counts.mispredicted, counts.prediction_unknown), axis=1)
-        self.most += max(map(exact_sum, values.T))
+        values = np.array((counts.count, counts.mispredicted, counts.prediction_unknown))
+        self.most += max(map(exact_sum, values))
         if self.most >= LIMIT:
             raise TooManyError
-        known = counts.known.astype(np.uint64) | np.uint64(_PRESENT)
-        keys = np.stack((counts.from_, counts.to, counts.end, known), axis=1)
-        self.table.add(keys, values)
+        keys = np.array((counts.from_, counts.to, counts.end, counts.known), np.uint64)
+        self.table.add(keys.T, values.T)
         self.tallies = waterfall.merge(self.tallies, counts.tallies)
         if "branches_in_image" not in counts.tallies:
             self.untallied += counts.branch_total()
@@ -121,7 +117,7 @@ class _BuildSums:
             raise TooManyError
         parts = [_scaled(each.table, factors[w]) for w, each in sorted(self._by_weight.items())]
         keys, values = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        known: U8 = (keys[:, 3] & np.uint64(_PRESENT - 1)).astype(np.uint8)
+        known: U8 = keys[:, 3].astype(np.uint8)
         from_, to, end = placed_addresses(keys[:, :3]).T
         exact = aggregate(from_, to, end, known, *values.T, build_id=self._build_id)
         counts = _divided(exact, shared)

@@ -46,7 +46,15 @@ cdef inline int add(
     uint64_t first, uint64_t second, uint64_t third,
 ) except -1 nogil:
     """Add to the sums of the key (a, b, c, d)."""
-    cdef uint64_t found, code = hash_of(a, b, c, d)
+    return add_hashed(table, hash_of(a, b, c, d), a, b, c, d, first, second, third)
+
+
+cdef inline int add_hashed(
+    KeyTable table, uint64_t code, uint64_t a, uint64_t b, uint64_t c, uint64_t d,
+    uint64_t first, uint64_t second, uint64_t third,
+) except -1 nogil:
+    """As `add`, of which the hash of the key is known."""
+    cdef uint64_t found
     cdef size_t place = code & table.mask
     cdef Row* row
     cdef Row new

@@ -6,7 +6,11 @@ import numpy as np
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch" (const void*) noexcept nogil
+
 cdef enum:
+    AHEAD = 64  # rows of a batch that are looked for together
     FIRST_ROWS = 1 << 10
     PLACES = 2  # for each row that there is room for: at least half are free, so searches end soon
 
@@ -65,15 +69,14 @@ cdef class KeyTable:
         free(places)
         return 0
 
-    def add(self, const uint64_t[:, ::1] keys, const uint64_t[:, ::1] sums):
-        cdef Py_ssize_t i
-        if keys.shape[0] != sums.shape[0]:
-            raise ValueError(f"{keys.shape[0]} keys with {sums.shape[0]} sums")
-        for i in range(keys.shape[0]):
-            add(
-                self, keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3],
-                sums[i, 0], sums[i, 1], sums[i, 2],
-            )
+    def add(self, const uint64_t[:, :] keys, const uint64_t[:, :] sums):
+        cdef Py_ssize_t n = keys.shape[0], start = 0
+        if n != sums.shape[0]:
+            raise ValueError(f"{n} keys with {sums.shape[0]} sums")
+        with nogil:
+            while start < n:
+                _add_some(self, keys, sums, start, min(start + AHEAD, n))
+                start += AHEAD
 
     def rows(self):
         cdef size_t i
@@ -87,3 +90,27 @@ cdef class KeyTable:
             for column in range(3):
                 sums[i, column] = self.stored[i].sums[column]
         return found_keys, found_sums
+
+
+cdef int _add_some(
+    KeyTable table, const uint64_t[:, :] keys, const uint64_t[:, :] sums,
+    Py_ssize_t start, Py_ssize_t stop,
+) except -1 nogil:
+    """Add `AHEAD` rows at most: where they belong is on its way from memory when it is needed."""
+    cdef uint64_t codes[AHEAD]
+    cdef uint64_t found
+    cdef Py_ssize_t i
+    for i in range(start, stop):
+        codes[i - start] = hash_of(keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3])
+        prefetch(&table.places[codes[i - start] & table.mask])
+    for i in range(start, stop):
+        found = table.places[codes[i - start] & table.mask]
+        if found:
+            prefetch(&table.stored[<uint32_t>found - 1])
+            prefetch(&table.stored[<uint32_t>found - 1].sums[2])
+    for i in range(start, stop):
+        add_hashed(
+            table, codes[i - start], keys[i, 0], keys[i, 1], keys[i, 2], keys[i, 3],
+            sums[i, 0], sums[i, 1], sums[i, 2],
+        )
+    return 0

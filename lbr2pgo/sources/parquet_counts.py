@@ -34,6 +34,7 @@ from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.support import budget
 from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.arrow import INTEGERS, integers_of, whole
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.extras import extra
@@ -189,7 +190,8 @@ def _builds(table: Any, header: _Header) -> Iterator[tuple[BranchCounts, Weight]
             image_addresses(from_), image_addresses(to), image_addresses(end), known, count, wrong,
             unknown, build_id=build_id, tallies=tally,
         )  # fmt: skip
-        if tally.get("branches_in_image", counts.branch_total()) != counts.branch_total():
+        total = counts.branch_total()
+        if tally.get("branches_in_image", total) != total:
             raise ValueError("its tallies are not those of its counts")
         yield counts, factors[number % len(weights)]
 
@@ -201,21 +203,21 @@ def _numbers(table: Any, name: str) -> Any:
     column = table.column(name)
     if column.null_count:
         raise ValueError(f"{name} holds nulls")
-    found = column.to_numpy()
-    if found.dtype.kind not in "iu" or (len(found) and int(found.min()) < 0):
+    found = integers_of(whole(column)) if str(column.type) in INTEGERS else None
+    if found is None or int(found.min(initial=0)) < 0:
         raise ValueError(f"{name} is {column.type}, not {NUMBERS[name]}")
     if int(found.max(initial=0)) > np.iinfo(NUMBERS[name]).max:
         raise ValueError(f"{name} is too large for {NUMBERS[name]}")
-    return found.astype(NUMBERS[name])
+    return found.astype(NUMBERS[name], copy=False)
 
 
 def _coded(table: Any, name: str, absent: str | None) -> tuple[Any, Sequence[Any]]:
     """A column as places in its distinct values (n,), and these."""
     if name not in table.column_names or not len(table):
         return np.zeros(len(table), np.int64), [absent]
-    coded = table.column(name).combine_chunks().dictionary_encode()
+    coded = whole(table.column(name)).dictionary_encode()
     values = coded.dictionary.to_pylist()
-    places = coded.indices.fill_null(len(values)).to_numpy(zero_copy_only=False)
+    places = integers_of(coded.indices, null=len(values))
     return places.astype(np.int64), [*values, absent]
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.sources.parquet_counts import METADATA, NUMBERS, ORIGIN, VERSION
+from lbr2pgo.support.arrow import of_integers, of_texts
 from lbr2pgo.support.extras import extra
 from lbr2pgo.support.output import PathLike, write_to
 
@@ -42,14 +43,14 @@ def write(
 
 def _table(builds: Sequence[BranchCounts], origin: Mapping[str, Sequence[str]]) -> Any:
     arrow = extra("pyarrow", "parquet", "writing Parquet")
-    numbers = [arrow.array(_column(builds, name), type) for name, type in NUMBERS.items()]
+    numbers = [of_integers(arrow, _column(builds, name)) for name in NUMBERS]
     lengths = [len(counts) for counts in builds]
     named = [counts.build_id for counts in builds]
     places = np.repeat(np.arange(len(builds), dtype=np.int32), lengths)
     is_nameless = np.repeat(np.array([name is None for name in named], np.bool_), lengths)
     build_ids = arrow.DictionaryArray.from_arrays(
-        arrow.array(places, mask=is_nameless),
-        arrow.array([name for name in named if name], arrow.string()),
+        of_integers(arrow, places, is_nameless),
+        of_texts(arrow, [name for name in named if name]),
     )
     header = {
         "version": VERSION,
@@ -58,10 +59,9 @@ def _table(builds: Sequence[BranchCounts], origin: Mapping[str, Sequence[str]]) 
         **{name: sorted(set(origin.get(name, ()))) for name in ORIGIN},
     }
     metadata = {METADATA: json.dumps(header, separators=(",", ":"))}
-    types = [build_ids.type, *map(arrow.type_for_alias, NUMBERS.values())]
-    fields = list(zip(("build_id", *NUMBERS), types, strict=True))
-    schema = arrow.schema(fields, metadata)
-    return arrow.Table.from_arrays([build_ids, *numbers], schema=schema)
+    columns = [build_ids, *numbers]
+    fields = [(name, each.type) for name, each in zip(("build_id", *NUMBERS), columns, strict=True)]
+    return arrow.Table.from_arrays(columns, schema=arrow.schema(fields, metadata))
 
 
 def _column(builds: Sequence[BranchCounts], name: str) -> Any:
