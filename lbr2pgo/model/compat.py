@@ -117,6 +117,12 @@ PROBES_OF_RUN_FUNCTIONS = Rule(
     "count them all",
     "`tests/profiles/llvm/test_probe_profile.py`, `forgot_into_what`",
 )
+CALLS_BY_PROBES_ALONE = Rule(
+    "knows no targets and no contexts of calls by probes in programs for AArch64 and RISC-V, where "
+    "clang writes none of calls",
+    "the line table has the numbers of calls",
+    "`tests/profiles/llvm/test_calls_by_lines.py`",
+)
 CALLERS_AS_RECORDED = Rule(
     "drops a sample whose call stack lacks the innermost caller, or that has none",
     "put the caller back from the branch stack, and count what has no callers without them (see "
@@ -172,6 +178,7 @@ FOLLOWED = (
     OUTSIDE_CALLS,
     LAST_NAMESAKES_PROBES,
     PROBES_OF_RUN_FUNCTIONS,
+    CALLS_BY_PROBES_ALONE,
     CALLERS_AS_RECORDED,
     CALLERS_ALL_LOCATED,
     CONTEXTS_BY_WHOLE_WORDS,

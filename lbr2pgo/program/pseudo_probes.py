@@ -88,7 +88,7 @@ class Descriptors(Tabular):
 class InlineTree(Tabular):
     """Functions, and functions inlined into them, as records nest them; (m,) each.
 
-    Callers stand before what is inlined into them. A function has a node for each record: one, and
+    Each is followed by all that is inlined into it. A function has a node for each record: one, and
     another one for each piece of code that was split off it.
     """
 
@@ -107,6 +107,15 @@ class InlineTree(Tabular):
         while (node := int(self.parent[node])) >= 0:
             path.append(node)
         return path[::-1]
+
+    def outermost(self) -> I64:
+        """(m,): the node of the function around each that is not inlined; itself, where it is none.
+
+        What is inlined into a function follows it, up to the next one.
+        """
+        number = np.arange(len(self))
+        outermost: I64 = np.maximum.accumulate(np.where(self.parent < 0, number, 0))
+        return outermost
 
     def name(self, node: int) -> str:
         """A function's name; its GUID where that is all that is known."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.support.arrays import U32
+from lbr2pgo.support.arrays import U8, U32
 
 _ONE = np.uint32(1)
 _CONTINUES = np.uint32(0x20)
@@ -45,6 +45,21 @@ def probe_number(words: U32) -> U32:
     mask = np.where(words & _PROBE_HAS_BASE, np.uint32(0x1FFF), np.uint32(0xFFFF))
     number: U32 = (words >> np.uint32(3)) & mask
     return number
+
+
+def probe_kind(words: U32) -> U8:
+    """What each word's call probe marks, a `ProbeKind`; 0 for a word that stands for none.
+
+    >>> probe_kind(np.array([2 << 26 | 9 << 3 | 7, 2 << 26 | 9 << 3], np.uint32)).tolist()
+    [2, 0]
+    """
+    is_probe = words & _PROBE_MARK == _PROBE_MARK
+    return np.where(is_probe, words >> np.uint32(26) & np.uint32(3), 0).astype(np.uint8)
+
+
+def probe_attributes(words: U32) -> U8:
+    """The attributes of the call probe that a word stands for."""
+    return (words >> np.uint32(29)).astype(np.uint8)
 
 
 def _of_probe(words: U32) -> U32:

@@ -98,8 +98,7 @@ class LlvmOutput(Output):
         """See `Output`."""
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
-        by_context = self._is_by_context(work, by_probes=by_probes)
-        write = self._write_contexts if by_context else self._write_flat
+        write = self._write_contexts if self._is_by_context(work) else self._write_flat
         return write(work, by_probes=by_probes)
 
     def _write_flat(self, work: Work, *, by_probes: bool) -> Written:
@@ -143,15 +142,19 @@ class LlvmOutput(Output):
         density = f"{self.path}: {verdict(table_density(table))}"
         return Written(tallies, (*_notes(work, by_probes=by_probes), density))
 
-    def _is_by_context(self, work: Work, *, by_probes: bool) -> bool:
-        """Raises OutputError if contexts are asked for that samples or probes don't tell."""
+    def _is_by_context(self, work: Work) -> bool:
+        """Raises OutputError if contexts are asked for that samples don't tell."""
+        from lbr2pgo.profiles.llvm.context_forms import has_chains
+
         if not self._looks_for_contexts(work):
             return False
-        lacking = _lacking_for_contexts(work, by_probes=by_probes)
-        if lacking is not None and self.contexts != "auto":
-            what, cure = lacking
-            raise OutputError(f"no sample profile was written: {what}", cure=cure)
-        return lacking is None
+        is_told = has_chains(work)
+        if not is_told and self.contexts != "auto":
+            raise OutputError(
+                "no sample profile was written: there are no call stacks beside the branch stacks",
+                cure="Record them: perf record -b --call-graph fp, or leave out --contexts.",
+            )
+        return is_told
 
     def _looks_for_contexts(self, work: Work) -> bool:
         if self.contexts == "auto":
@@ -189,19 +192,6 @@ class LlvmOutput(Output):
         if self.symbol_list:
             profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
-
-
-def _lacking_for_contexts(work: Work, *, by_probes: bool) -> tuple[str, str] | None:
-    """What contexts can't be told without, and what to do; None if nothing lacks."""
-    from lbr2pgo.profiles.llvm.context_forms import has_chains
-
-    if by_probes and (why := work.program.image.architecture.why_no_call_probes):
-        cure = "Leave out --contexts, or build without probes: lines tell contexts, too."
-        return f"{why}, and contexts are told by them", cure
-    if not has_chains(work):
-        cure = "Record them: perf record -b --call-graph fp, or leave out --contexts."
-        return "there are no call stacks beside the branch stacks", cure
-    return None
 
 
 def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileError:
@@ -249,8 +239,6 @@ def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     if by_probes:
         for why, count in work.program.probes.health().items():
             yield f"{why}: {count:,}"
-        if lack := work.program.image.architecture.why_no_call_probes:
-            yield f"{lack}: no calling contexts"
 
 
 def debug_notes(work: Work) -> Iterator[str]:

@@ -20,6 +20,7 @@ from typing import TypeVar
 import numpy as np
 
 from lbr2pgo.model.compat import OURS, Compat
+from lbr2pgo.profiles.llvm.calls_by_lines import with_calls
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, covering_any, starts
 from lbr2pgo.profiles.llvm.entry_calls import EntryCalls, calls_to_entries
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
@@ -53,7 +54,8 @@ def probe_profile(
     reached = _reached(flow)
     known = probed_functions(debug, probes.symbols, reached)
     calls = calls_to_entries(flow, probes.symbols, known.functions, known.is_odd, compat=compat)
-    table = probes_of(probes, known, reached, compat)
+    sources = flow.branches.from_[flow.branch_from >= 0]
+    table = with_calls(probes_of(probes, known, reached, compat), sources, debug, compat)
     is_called = np.zeros(len(calls.names), np.bool_)
     is_called[calls.callee] = True
     calls = replace(calls, names=names_by_probes(calls.names, is_called, known, table))

@@ -95,8 +95,6 @@ class Architecture:
     """Whether its branch recorder names, for a system call, the instruction behind it."""
     why_no_block_maps: str | None = None
     """Why clang writes none of its programs and what to do instead; None where it does."""
-    why_no_call_probes: str | None = None
-    """Why clang marks no calls by pseudo probes, by which contexts are told; None where it does."""
     mapping_symbols: tuple[bytes, ...] = ()
     """How symbols begin that only say whether code or data follows, or mark a place for the
     assembler; a NUL is the name's end."""

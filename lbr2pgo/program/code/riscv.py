@@ -210,10 +210,8 @@ RISCV64 = Architecture(
     # psABI: R_RISCV_RELATIVE, _IRELATIVE; _64, _32, _32_PCREL; _ADD32, _ADD64
     relocations=Relocations(relative=3, irelative=58, references=(1, 2, 57), jump_tables=(35, 36)),
     frame_pointer=8,  # psABI, "DWARF": s0
-    # LLVM 22: clang/lib/Driver/ToolChains/Clang.cpp, -fbasic-block-address-map; the pass
-    # PseudoProbeInserter, which X86's and AArch64's TargetMachine add
+    # LLVM 22: clang/lib/Driver/ToolChains/Clang.cpp, -fbasic-block-address-map
     why_no_block_maps="Clang writes none for riscv64: lay functions out by --symbol-order.",
-    why_no_call_probes="calls have no pseudo probes in programs for riscv64",
     # psABI, "Mapping Symbol"; fake labels that debug information is laid out by (LLVM, GNU as)
     mapping_symbols=(b"$x", b"$d\0", b"$d.", b".L"),
 )

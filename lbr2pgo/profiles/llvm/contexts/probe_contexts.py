@@ -16,6 +16,7 @@ import numpy as np
 from lbr2pgo.model.compat import OURS, SIZES_BY_DEBUG_NAMES, Compat
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.row_ids import RowIds, RowSums
+from lbr2pgo.profiles.llvm.calls_by_lines import with_calls
 from lbr2pgo.profiles.llvm.contexts._contexts import INTO_UNKNOWN, CallPaths, ContextKeys
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
@@ -54,7 +55,9 @@ class ProbeContexts:
         self._touched = distinct(np.concatenate(touched))
         known = probed_functions(debug, symbols, self._touched)
         self._known, self._compat = known, compat
-        self._table = probes_of(program.probes, known, self._touched, compat)
+        table = probes_of(program.probes, known, self._touched, compat)
+        calls = placed_addresses(np.append(sources, counts.callers.call[1:]))
+        self._table = with_calls(table, calls, debug, compat)
         entry, named = entries_at(branches.to, symbols, known.functions, known.is_odd)
         is_called = np.zeros(len(named), np.bool_)
         is_called[entry[entry >= 0]] = True
@@ -152,7 +155,7 @@ class ProbeContexts:
         if self._compat.follows(SIZES_BY_DEBUG_NAMES):
             described = self._known.functions.names
             number = self._names.add([described[each] for each in touched.tolist()])
-            has_probes &= np.isin(self._names.of_node[self._outermost], number)
+            has_probes &= np.isin(self._names.of_node[tree.outermost()], number)
         zeros = np.zeros(len(tree), np.int64)
         nested = InlineContexts(
             tree.parent.astype(np.int64), tree.site.astype(np.int64), zeros, self._names.of_node
@@ -160,16 +163,6 @@ class ProbeContexts:
         return nested, np.where(has_probes & self._is_named, 0, -1)
 
     # What was counted.
-
-    @cached_property
-    def _outermost(self) -> I64:
-        """(nodes,): what each function of the tree was inlined into at last, or the function."""
-        parent = self._table.tree.parent.astype(np.int64)
-        found = np.arange(len(parent))
-        for rows in levels(parent):
-            inner = rows[parent[rows] >= 0]
-            found[inner] = found[parent[inner]]
-        return found
 
     @cached_property
     def _is_named(self) -> Bools:
