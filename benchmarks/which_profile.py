@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lbr2pgo.pgo.flags import PROBES, UNPROBED
+from lbr2pgo.pgo.flags import PROBES, UNPROBED, UNRELAXED
 from lbr2pgo.pgo.kinds import USED
 from lbr2pgo.recorders.guest import find_guest
 
@@ -159,7 +159,8 @@ class Builds:
         profile = self._folder / f"{kind}{'-exact' if is_exact else ''}.prof"
         if not profile.exists():
             how = ("--call-graph",) if told_by == "contexts" else ()
-            recorded = self._recorded((*probes, *words_of(training)))
+            unrelaxed = UNRELAXED if probes and self._bench.target else ()
+            recorded = self._recorded((*probes, *words_of(training), *unrelaxed))
             self._bench.convert(recorded, "--llvm", profile, how=how, exact=is_exact)
         use = [flag for each in refined for flag in REFINED[each]]
         return (*probes, f"-fprofile-sample-use={profile}", *use)

@@ -42,6 +42,14 @@ What is split has to do without them: clang 22 can't write probes of blocks that
 their own. With LTO the profile is read once more when the program is linked, and lld warns that
 there are no probes any more: such a build is worse than by lines.
 """
+UNRELAXED = (
+    "-mno-relax", "-Wno-unused-command-line-argument", "-mllvm=-enable-tail-merge=0",
+)  # fmt: skip
+"""So that clang 22 can write probes where the linker relaxes code, as for RISC-V.
+
+Ends of blocks that are alike stay apart: calls through pointers have no probe there that would keep
+them so, and a call made of several has no number.
+"""
 FRAME_POINTERS = (
     "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
 )  # fmt: skip
@@ -71,6 +79,8 @@ class WantedFlags:
     """The same by the compiler, which is told of the blocks that it made."""
     probes: bool = False
     """Profiles are of pseudo probes."""
+    unrelaxed: bool = False
+    """These can only be had in code that the linker leaves as it is: of what is recorded alone."""
     frame_pointers: bool = False
     """Hardware records call chains."""
     training: tuple[str, ...] = ()
@@ -117,7 +127,7 @@ def config_file(flags: BuildFlags) -> str:
 
 def plain_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build without a profile."""
-    return BuildFlags(_found(wanted), _linked(wanted))
+    return BuildFlags(_unprofiled(wanted), _linked(wanted))
 
 
 def base_flags(wanted: WantedFlags) -> BuildFlags:
@@ -131,14 +141,14 @@ def base_flags(wanted: WantedFlags) -> BuildFlags:
 def training_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build that is recorded for the compiler."""
     linked = (*_linked(wanted), *wanted.counting)
-    return BuildFlags((*RECORD_FLAGS, *_found(wanted), *wanted.only_recorded), linked)
+    return BuildFlags((*RECORD_FLAGS, *_unprofiled(wanted), *wanted.only_recorded), linked)
 
 
 def profile_flags(profile: Path, wanted: WantedFlags) -> BuildFlags:
     """Of the build that uses a profile; builds run anywhere, so its path is absolute."""
     option = _USE_COUNTS if wanted.counts else _COMPILERS[wanted.compiler].use_profile
     use = f"{option}={profile.resolve()}"
-    dropped = UNPROBED if wanted.probes and wanted.propeller else ()
+    dropped = UNPROBED if wanted.probes and (wanted.propeller or wanted.unrelaxed) else ()
     return BuildFlags((*_found(wanted), use, *dropped, *wanted.use), _linked(wanted))
 
 
@@ -159,6 +169,10 @@ def layout_flags(flags: BuildFlags, clusters: Path, order: Path) -> BuildFlags:
             f"-Wl,--symbol-ordering-file={order.resolve()}",
         ),
     )
+
+
+def _unprofiled(wanted: WantedFlags) -> tuple[str, ...]:
+    return (*_found(wanted), *(UNRELAXED if wanted.probes and wanted.unrelaxed else ()))
 
 
 def _found(wanted: WantedFlags) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ import filecmp
 import shlex
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, time
 
@@ -13,6 +14,7 @@ from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
 from lbr2pgo.pgo.built_code import same_code, winning_levels
 from lbr2pgo.pgo.cargo import ByRustflags
 from lbr2pgo.pgo.flags import (
+    UNRELAXED,
     BuildFlags,
     WantedFlags,
     base_flags,
@@ -115,8 +117,8 @@ class Loop:
         """
         if self.options.bolt:
             needed_bolt()  # or nothing is built in vain
-        if self.options.first != STEPS[0] and not has_probes(Image.open(self._work.unprofiled)):
-            self._go_by_lines()
+        if self.options.first != STEPS[0]:
+            self._go_as(Image.open(self._work.unprofiled))
         chosen = STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]
         steps: dict[str, Callable[[], None]] = {
             "build": self._build_plain, "training-build": self._build_for_training,
@@ -154,15 +156,23 @@ class Loop:
         is_recorded = not self._wanted.only_recorded
         self._work.begin()
         self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
+        self._build_if_can_be()
+        self._keep(self._work.marked if self._has_marks else self._work.plain)
+
+    def _build_if_can_be(self) -> None:
+        """With probes, if clang can place any, or by lines, which may do as well."""
         try:
             self._build_marked()
         except NoProbesError as error:
-            if not self.options.or_lines:
+            if not (self.options.unrelaxed or self.options.again):
+                self._say(f"   Note: {error.what}: {' '.join(UNRELAXED)} for what is recorded.")
+                self.options = replace(self.options, unrelaxed=True)
+            elif self.options.or_lines:
+                self._say(f"   Note: {error.what}: goes on by lines, as with --lines.")
+                self._go_by_lines()
+            else:
                 raise
-            self._say(f"   Note: {error.what}: goes on by lines, as with --lines.")
-            self._go_by_lines()
-            self._build_marked()
-        self._keep(self._work.marked if self._has_marks else self._work.plain)
+            self._build_if_can_be()
 
     def _build_marked(self) -> None:
         """With all that profiles and layouts need, or InputError."""
@@ -179,6 +189,12 @@ class Loop:
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
+
+    def _go_as(self, unprofiled: Image) -> None:
+        """As the loop went that made this."""
+        if not has_probes(unprofiled):
+            self._go_by_lines()
+        self.options = replace(self.options, unrelaxed=unprofiled.architecture.is_relaxed)
 
     def _go_by_lines(self) -> None:
         """Where the program has no probes, and may do without."""
@@ -281,8 +297,8 @@ class Loop:
         options = self.options
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
         return WantedFlags(
-            options.compiler, options.bolt, options.propeller, options.probes, walks_frames,
-            options.training_flags, options.copy_of, options.profile_flags,
+            options.compiler, options.bolt, options.propeller, options.probes, options.unrelaxed,
+            walks_frames, options.training_flags, options.copy_of, options.profile_flags,
             self._work.counts if options.instrumented else None,
         )  # fmt: skip
 

@@ -65,6 +65,8 @@ class LoopOptions:
     model: str = ""
     """The front end that is simulated where builds are measured; "" is the usual one."""
     goal: Goal = SPEED
+    unrelaxed: bool = False
+    """Clang can place probes only in code that the linker leaves as it is."""
     first: str = STEPS[0]
     """Of `STEPS`: what comes before was done by an earlier loop in this directory."""
     last: str = STEPS[-1]

@@ -40,6 +40,7 @@ from lbr2pgo.pgo.steps import Say, SayOver, Title, put
 from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.variants import Variants
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.output import write_pieces
 
@@ -215,6 +216,7 @@ class Search:
         wanted = WantedFlags(
             self.options.loop.compiler, bolt=is_bolted, propeller=is_propelled,
             probes=kind.has_probes, use=kind.profile_flags,
+            unrelaxed=Image.open(work.unprofiled).architecture.is_relaxed,
         )  # fmt: skip
         flags = profile_flags(work.profile, wanted)
         if is_propelled:

@@ -95,19 +95,27 @@ def test_what_is_recorded_is_the_users_choice(command, words, flags):
     assert ("-fpseudo-probe" in built[0]) == ("--lines" not in words)
 
 
-def test_lines_do_for_risc_v_where_nothing_else_is_asked_for(command, tool):
+def test_contexts_are_told_for_risc_v_as_everywhere(command, tool):
     tool("qemu-riscv64")
     build = f"$CC --target=riscv64-linux-gnu -fuse-ld=lld $CFLAGS {SOURCE} -o app $LDFLAGS"
     bare = "pgo", "--build", build, "--binary", "app", "--train", "./app 1", "--runs=0"
-    for asked in ("--probes", "--contexts"):
-        answer = command(*bare, asked, "--to-step=build")
-        assert answer.code == 2
-        assert "Give --lines." in answer.err
     answer = command(*bare)
     assert answer.code == 0
     assert "Note: clang places no pseudo probes" in answer.err
     assert ".sleb128" not in answer.err
     assert "Verdict: app needs" in answer.out
+
+
+def test_lines_do_where_clang_splits_functions_and_nothing_else_is_asked_for(command):
+    build = f"$CC -fbasic-block-sections=all -fuse-ld=lld $CFLAGS {SOURCE} -o app $LDFLAGS"
+    bare = "pgo", "--build", build, "--binary", "app", "--train", "./app 1", "--to-step=build"
+    for asked in ("--probes", "--contexts"):
+        answer = command(*bare, asked)
+        assert answer.code == 2
+        assert "Give --lines." in answer.err
+    answer = command(*bare)
+    assert answer.code == 0
+    assert "goes on by lines" in answer.err
 
 
 def test_lines_and_probes_are_one_choice(command):

@@ -3,11 +3,14 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lbr2pgo.pgo.flags import (
+    UNPROBED,
+    UNRELAXED,
     WantedFlags,
     afdo_version,
     layout_flags,
@@ -52,6 +55,16 @@ def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_mor
     assert recorded.compile[-1] == "-O1"
     for each in others:
         assert not {"-fno-omit-frame-pointer", "-O1"} & set(each.compile)
+
+
+def test_what_keeps_the_linker_from_relaxing_is_in_what_is_recorded() -> None:
+    wanted = WantedFlags(probes=True, unrelaxed=True)
+    for recorded in (plain_flags(wanted), training_flags(wanted)):
+        assert set(UNRELAXED) < set(recorded.compile)
+    built = profile_flags(Path("a.prof"), wanted)
+    assert not set(UNRELAXED) & set(built.compile)
+    assert set(UNPROBED) < set(built.compile)
+    assert plain_flags(replace(wanted, probes=False)) == plain_flags(WantedFlags())
 
 
 def test_blocks_are_laid_out_in_a_build_that_tells_where_they_are_again(tmp_path: Path) -> None:

@@ -106,10 +106,29 @@ RISCV64 = BUILD.replace("-22 ", "-22 --target=riscv64-linux-gnu ")
 
 
 @pytest.mark.parametrize("build", [RISCV64, RISCV64.replace("$CFLAGS", "-O2")])
-def test_where_clang_places_no_probes_lines_do_unless_they_were_asked_for(
+def test_what_the_linker_relaxes_is_recorded_unrelaxed_and_loses_its_probes(
     build: str, loop: MakeLoop, said: list[str], tool: Callable[[str], str]
 ) -> None:
     tool("qemu-riscv64")
+    by_contexts = Training(("./app 2",), 1009, True, call_graph=True)
+    asked: dict[str, Any] = {"build": build, "probes": True, "train": by_contexts}
+    loop(**asked, training_flags=("-O1",), last="convert").run()
+    assert [line for line in said if "-mno-relax" in line and "for what is recorded" in line]
+    loop(**asked, training_flags=("-O1",), first="rebuild", last="rebuild").run()
+    assert "!CFGChecksum" in Path("work/app.prof").read_text()
+    assert has_probes(Image.open("work/app.training"))
+    assert not has_probes(Image.open("app"))
+    assert not same_code(Path("app"), Path("work/app.marked"))
+    assert "-mno-relax" not in said[-1]
+
+
+SPLIT = BUILD.replace("-22 ", "-22 -fbasic-block-sections=all ")
+
+
+@pytest.mark.parametrize("build", [SPLIT, SPLIT.replace("$CFLAGS", "-O2")])
+def test_where_clang_places_no_probes_lines_do_unless_they_were_asked_for(
+    build: str, loop: MakeLoop, said: list[str]
+) -> None:
     by_contexts = Training(("./app 2",), 1009, True, call_graph=True)
     asked: dict[str, Any] = {"build": build, "probes": True, "train": by_contexts}
     with pytest.raises(NoProbesError, match=r"no pseudo probes .* RISC-V\nGive --lines"):

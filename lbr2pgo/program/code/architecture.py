@@ -89,6 +89,8 @@ class Architecture:
     makes_frame: tuple[int, int] | None = None
     """Mask and value of the instruction that points this register to the new frame, where call
     frame information may not say so; None where it does."""
+    is_relaxed: bool = False
+    """Whether the linker shortens instructions, so that no distance is known before."""
     repeats_newest: bool = False
     """Whether some of its branch recorders record the newest branch twice."""
     records_behind_calls: bool = False

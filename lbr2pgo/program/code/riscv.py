@@ -210,6 +210,7 @@ RISCV64 = Architecture(
     # psABI: R_RISCV_RELATIVE, _IRELATIVE; _64, _32, _32_PCREL; _ADD32, _ADD64
     relocations=Relocations(relative=3, irelative=58, references=(1, 2, 57), jump_tables=(35, 36)),
     frame_pointer=8,  # psABI, "DWARF": s0
+    is_relaxed=True,  # psABI, "Linker Relaxation"
     # LLVM 22: clang/lib/Driver/ToolChains/Clang.cpp, -fbasic-block-address-map
     why_no_block_maps="Clang writes none for riscv64: lay functions out by --symbol-order.",
     # psABI, "Mapping Symbol"; fake labels that debug information is laid out by (LLVM, GNU as)
