@@ -152,7 +152,7 @@ def _call_stack(machine: Machine, facility: Facility) -> DoctorRow:
         return DoctorRow(name, Status.NO, "no", "Linux offers it from 4.1 on")
     if facility.call_stack:
         return DoctorRow(name, Status.YES, "yes", "perf record --call-graph lbr")
-    return DoctorRow(name, Status.NO, "no", "only Intel has it, from Haswell on")
+    return DoctorRow(name, Status.NO, "no", "only Intel has it, from Haswell on, and RISC-V")
 
 
 def _call_chains(facility: Facility) -> DoctorRow:
@@ -188,7 +188,9 @@ def _kernel(machine: Machine, facility: Facility) -> DoctorRow:
     value = machine.kernel_release or "unknown"
     if facility.recorder is None:
         return DoctorRow("kernel", Status.INFO, value)
-    since = SINCE[facility.recorder]
+    since = SINCE.get(facility.recorder)
+    if since is None:
+        return DoctorRow("kernel", Status.INFO, value, f"none came with {facility.recorder.value}")
     needs = f"{facility.recorder.value} came with Linux {since[0]}.{since[1]}"
     if facility.usable:
         return DoctorRow("kernel", Status.YES, value, needs)

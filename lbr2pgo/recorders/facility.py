@@ -20,6 +20,7 @@ class Recorder(Enum):
     AMD_BRS = "AMD BRS"
     AMD_LBR_V2 = "AMD LbrExtV2"
     ARM_BRBE = "Arm BRBE"
+    RISCV_CTR = "RISC-V CTR"
 
 
 SINCE = {
@@ -30,7 +31,8 @@ SINCE = {
     Recorder.ARM_BRBE: (6, 17),
 }
 """First mainline Linux that records with it: PERF_SAMPLE_BRANCH_STACK of 3.4, then
-arch/x86/events/intel/lbr.c, arch/x86/events/amd/brs.c and lbr.c, drivers/perf/arm_brbe.c."""
+arch/x86/events/intel/lbr.c, arch/x86/events/amd/brs.c and lbr.c, drivers/perf/arm_brbe.c. None is
+known for CTR, whose driver is in patches of May 2025."""
 
 CALL_STACK_SINCE = (4, 1)  # PERF_SAMPLE_BRANCH_CALL_STACK
 CYCLES_SINCE = (4, 3)  # `cycles` in struct perf_branch_entry, with Skylake's LBR_INFO
@@ -90,6 +92,8 @@ def _by_processor(machine: Machine) -> tuple[Recorder | None, str]:
         return _amd_recorder(machine)
     if cpu.architecture == "aarch64":
         return Recorder.ARM_BRBE, ""
+    if cpu.architecture == "riscv64":
+        return _riscv_recorder(machine)
     if cpu.architecture is None:
         return None, "the processor is not known: /proc/cpuinfo is missing or of another kind"
     return None, f"no branch recorder of {cpu.vendor} processors is known"
@@ -108,19 +112,24 @@ def _amd_recorder(machine: Machine) -> tuple[Recorder | None, str]:
     return (Recorder.AMD_BRS if zen3 else Recorder.AMD_LBR_V2), ""
 
 
+def _riscv_recorder(machine: Machine) -> tuple[Recorder | None, str]:
+    # Linux: those patches, arch/riscv/kernel/cpufeature.c
+    if machine.cpu.flags & {"smctr", "ssctr"}:
+        return Recorder.RISCV_CTR, ""
+    return None, "the isa in /proc/cpuinfo has no CTR (smctr, ssctr)"
+
+
 def _why_not_shown(machine: Machine, recorder: Recorder) -> str:
     """Why the kernel shows no branch ring, the most fundamental reason first."""
     if not machine.has_sysfs:
         where = "this container" if machine.container else "this system"
         return f"{where} shows no /sys/bus/event_source: mount sysfs, or look on the host"
-    since = SINCE[recorder]
-    kernel = machine.kernel
-    too_old = kernel is not None and kernel < since
+    since, kernel = SINCE.get(recorder), machine.kernel
     if machine.hypervisor is not None:
         shown = "no branch records" if machine.pmus else "no performance counters"
         known = "" if machine.hypervisor == "unknown" else f" ({machine.hypervisor})"
         return f"the hypervisor{known} shows {shown} to this guest"
-    if too_old:
+    if since is not None and kernel is not None and kernel < since:
         return (
             f"{recorder.value} needs Linux {since[0]}.{since[1]} or newer, "
             f"this is {machine.kernel_release}"
@@ -133,6 +142,8 @@ def _missing_in_this_kernel(recorder: Recorder) -> str:
         return "the kernel shows no BRS: it needs CONFIG_PERF_EVENTS_AMD_BRS"
     if recorder is Recorder.ARM_BRBE:
         return "no core PMU has caps/branches: no BRBE, or no CONFIG_ARM64_BRBE in the kernel"
+    if recorder is Recorder.RISCV_CTR:
+        return "no core PMU has caps/branches: the driver of CTR is in patches of Linux alone"
     return f"the kernel shows no {recorder.value}: no core PMU in sysfs has caps/branches"
 
 
@@ -153,14 +164,14 @@ def _has_cycles(recorder: Recorder, depth: int | None) -> bool:
     On Intel the ring of 32 came together with the cycle count (Skylake, Goldmont; Linux:
     arch/x86/events/intel/lbr.c, intel_pmu_lbr_init_skl).
     """
-    if recorder in (Recorder.INTEL_ARCH_LBR, Recorder.ARM_BRBE):
+    if recorder in (Recorder.INTEL_ARCH_LBR, Recorder.ARM_BRBE, Recorder.RISCV_CTR):
         return True
     return recorder is Recorder.INTEL_LBR and (depth or 0) >= 32
 
 
 def _has_call_stack(machine: Machine, recorder: Recorder, depth: int | None) -> bool:
     """Whether the ring can keep the open calls (Linux: lbr.c, x86_pmu_has_lbr_callstack)."""
-    if recorder is Recorder.INTEL_ARCH_LBR:
+    if recorder in (Recorder.INTEL_ARCH_LBR, Recorder.RISCV_CTR):
         return True
     if recorder is not Recorder.INTEL_LBR:
         return False

@@ -39,6 +39,7 @@ _UNSUPPORTED: dict[Recorder, frozenset[str]] = {
     Recorder.AMD_LBR_V2: _TRANSACTIONS,
     # Linux: arm_brbe.c, BRBE_EXCLUDE_BRANCH_FILTERS.
     Recorder.ARM_BRBE: _TRANSACTIONS,
+    Recorder.RISCV_CTR: _TRANSACTIONS,
 }
 
 

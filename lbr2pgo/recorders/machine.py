@@ -144,8 +144,10 @@ def parse_cpuinfo(text: str) -> Cpu:
         return _x86_cpu(fields)
     if "CPU implementer" in fields:
         return _arm_cpu(fields)
-    if fields.get("isa", "").startswith("rv64"):
-        return Cpu("riscv64", "RISC-V", fields.get("uarch", "unknown"), None, None, frozenset())
+    base, *extensions = fields.get("isa", "").split("_")
+    if base.startswith("rv64"):
+        uarch = fields.get("uarch", "unknown")
+        return Cpu("riscv64", "RISC-V", uarch, None, None, frozenset(extensions))
     return Cpu(None, "unknown", fields.get("model name", "unknown"), None, None, frozenset())
 
 

@@ -84,6 +84,8 @@ def _taken_events(machine: Machine, facility: Facility, modes: str) -> tuple[Eve
         return (f"ex_ret_brn_tkn:{modes}",), (raw,)
     if facility.recorder is Recorder.ARM_BRBE:
         return _arm_events(pmus, modes)
+    if facility.recorder is Recorder.RISCV_CTR:  # its SBI counts all branches, under no own name
+        return ()
     return _intel_events(machine, pmus, modes)
 
 

@@ -154,6 +154,7 @@ CPUS = {
     "neoverse-n1": arm_cpuinfo(0x41, 0xD0C),
     "neoverse-v3": arm_cpuinfo(0x41, 0xD84),
     "riscv": "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv64imafdc\nuarch\t\t: sifive,u74-mc\n",
+    "riscv-ctr": "isa\t\t: rv64imafdc_sscofpmf_ssctr\nuarch\t\t: example,one\n",
     "riscv32": "processor\t: 0\nhart\t\t: 0\nisa\t\t: rv32imafdc\n",
 }
 

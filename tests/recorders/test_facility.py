@@ -17,6 +17,7 @@ RECORDERS = [
     ("zen3", "brs16", Recorder.AMD_BRS, 16, False, False),
     ("zen4", "amd16", Recorder.AMD_LBR_V2, 16, False, False),
     ("neoverse-v3", "brbe64", Recorder.ARM_BRBE, 64, True, False),
+    ("riscv-ctr", "lbr32", Recorder.RISCV_CTR, 32, True, True),
 ]
 
 
@@ -62,7 +63,8 @@ def test_an_old_kernel_drives_the_lbr_without_saying_so(
     [
         ("zen2", "none", "6.18.0", "before Zen 3"),
         ("via", "none", "6.18.0", "no branch recorder of CentaurHauls"),
-        ("riscv", "none", "6.18.0", "no branch recorder of RISC-V processors is known"),
+        ("riscv", "none", "6.18.0", "has no CTR"),
+        ("riscv-ctr", "none", "6.18.0", "in patches of Linux"),
         ("riscv32", "none", "6.18.0", "the processor is not known"),
         ("zen4", None, "6.18.0", "mount sysfs"),
         ("skylake-guest", "none", "6.18.0", "the hypervisor shows no branch records"),
