@@ -12,6 +12,7 @@ from lbr2pgo.analyses import (
     call_edges,
     call_stacks,
     callers,
+    fetch_misses,
     function_view,
     hot_branches,
     hot_functions,
@@ -31,6 +32,7 @@ from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
+from lbr2pgo.evidence.fetch_misses import FETCH_MISS_FINDING
 from lbr2pgo.evidence.single_branches import SINGLE_BRANCHES
 from lbr2pgo.evidence.stack_ends import STACK_ENDS
 from lbr2pgo.evidence.time_line import TIME_LINE
@@ -63,6 +65,7 @@ ANALYSES = {
     mispredictions.NAME: Analysis(
         mispredictions.mispredictions, (DUPLICATES, SPREAD), ("summary", "by-line")
     ),
+    fetch_misses.NAME: Analysis(fetch_misses.fetch_misses, (FETCH_MISS_FINDING,), ("by-line",)),
     latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS), ("by-line", "loops", "rates")),
     outcomes.NAME: Analysis(outcomes.outcomes, (SINGLE_BRANCHES, SPREAD), ("by-line", "to-invert")),
     indirect_targets.NAME: Analysis(indirect_targets.indirect_targets, parts=("by-site",)),
@@ -80,7 +83,7 @@ ANALYSES = {
 """In the order in which a report shows them."""
 
 
-_OF_PROCESSOR = (mispredictions.NAME, latency.NAME)
+_OF_PROCESSOR = (mispredictions.NAME, fetch_misses.NAME, latency.NAME)
 """Analyses with no other matter than what a processor did with the code."""
 
 

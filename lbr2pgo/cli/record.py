@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register the command."""
+    from lbr2pgo.recorders.front_end import PRESETS
     from lbr2pgo.recorders.options import DEPTHS, FILTERS
 
     parser = subparsers.add_parser(
@@ -103,6 +104,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     recorder.add_argument(
         "--emulate", action="store_true", help="use the software LBR even if there is hardware"
     )
+    recorder.add_argument(
+        "--model", choices=PRESETS, metavar="PRESET",
+        help="have the software LBR simulate this front end (skylake, zen4 or neoverse-n1), and "
+        "sample what its instruction cache lacks, for reports",
+    )  # fmt: skip
     recorder.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of the software LBR's jitter"
     )
@@ -243,6 +249,8 @@ def _options(args: argparse.Namespace) -> RecordOptions:
     if args.call_graph and program[:1] and program[0] in CALL_GRAPHS:
         raise InputError(NO_KIND, cure=f"Leave out {program[0]}.")
     program[:1] = map(runnable, program[:1])
+    from lbr2pgo.recorders.front_end import PRESETS
+
     return RecordOptions(
         output=args.output,
         period=args.period,
@@ -256,6 +264,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         emulate=args.emulate,
         dry_run=args.dry_run,
         exact=args.exact,
+        front_end=PRESETS.get(args.model),
         seed=args.seed,
         pids=tuple(args.pid),
         all_cpus=args.all_cpus,

@@ -42,8 +42,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "report",
         help=COMMANDS["report"],
         description="Answer questions about a recording: hot-functions, hot-branches, "
-        "mispredictions, latency, outcomes, indirect-targets, hyperblocks, call-stacks, callers, "
-        "call-edges, phases, stack-ends, function.",
+        "mispredictions, fetch-misses, latency, outcomes, indirect-targets, hyperblocks, "
+        "call-stacks, callers, call-edges, phases, stack-ends, function.",
         examples=(
             "lbr2pgo report perf.data --binary ./app",
             "lbr2pgo report perf.data --binary ./app --only hot-branches,mispredictions --top 5",

@@ -47,6 +47,7 @@ from lbr2pgo.counting.trace_table import TraceTable
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
+from lbr2pgo.model.perf_abi import FETCH_MISSES
 from lbr2pgo.model.quirks import LOSSES
 from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.native.walk import Reason, StackKind
@@ -262,7 +263,11 @@ class _Selection:
         by_instruction: bool,
     ) -> None:
         events = source.info.events
-        wanted = [is_wanted(event, options.event) for event in events]
+        wanted = [
+            is_wanted(event, options.event)
+            and (options.event is not None or event.name != FETCH_MISSES)
+            for event in events
+        ]
         if options.event is not None and not any(wanted):
             there = [event.name for event in events]
             raise InputError(

@@ -113,3 +113,5 @@ def align(size: int, to: int) -> int:
 
 SIMULATED_CPU = "simulated"
 """The cpuid in recordings of the software LBR."""
+FETCH_MISSES = "L1-icache-load-misses:u"
+"""The event of its samples of code that a simulated cache lacked: they are of no branches."""

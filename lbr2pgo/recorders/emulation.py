@@ -31,6 +31,7 @@ _KINDS_OF = {
     "no_tx": (),
 }
 """Which branch types a filter keeps; nothing runs in a transaction here."""
+_MISSES_ARE_RARER = 100
 _RESTRICTIONS = ("abort_tx", "in_tx", "no_tx")
 
 
@@ -55,10 +56,16 @@ def emulator_command(
     }
     if options.front_end is not None:
         settings |= options.front_end.plugin_options
+        settings["misses"] = miss_period(options)
     if guest.sysroot:
         settings["sysroot"] = guest.sysroot
     plugin_option = ",".join(f"{k}={str(v).replace(',', ',,')}" for k, v in settings.items())
     return guest.command("-plugin", plugin_option)
+
+
+def miss_period(options: RecordOptions) -> int:
+    """Misses of the simulated instruction cache between samples: they are rarer than branches."""
+    return max(1, (options.period or DEFAULT_PERIOD) // _MISSES_ARE_RARER)
 
 
 def keeps_halves(options: RecordOptions, guest: Guest) -> bool:

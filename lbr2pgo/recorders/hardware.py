@@ -76,7 +76,7 @@ def choose_recorder(machine: Machine, options: RecordOptions, *, settles: bool =
 
 def _can_settle(machine: Machine, facility: Facility, options: RecordOptions) -> bool:
     """Whether samples of instructions do what is asked as well as can be here."""
-    wants_more = options.needs_branches or options.emulate or options.exact is not None
+    wants_more = options.needs_branches or options.needs_emulation
     is_foreign = bool(options.command and _foreign_architecture(machine, options.command[0]))
     has_events = find_event_obstacle(machine, options) is None
     return has_events and not (facility.usable or wants_more or is_foreign)
@@ -92,6 +92,8 @@ def _why_emulated(machine: Machine, facility: Facility, options: RecordOptions) 
     """Why the software LBR has to record, if it has."""
     if options.emulate:
         return "the software LBR was asked for"
+    if options.front_end is not None:
+        return "a front end can only be simulated by the software LBR"
     if options.exact is not None:
         return "exact counts can only be had from the software LBR"
     obstacle = find_obstacle(machine, facility) or _refusal(machine, facility, options)

@@ -120,6 +120,11 @@ class RecordOptions:
         return bool(self.filters or self.depth or self.call_stack or self.call_graph)
 
     @property
+    def needs_emulation(self) -> bool:
+        """Whether only the software LBR is to record, or can do what is asked."""
+        return self.emulate or self.exact is not None or self.front_end is not None
+
+    @property
     def emulates_chains(self) -> bool:
         """Whether the software LBR keeps call chains beside last branches."""
         return not self.call_stack if self.call_graph is None else self.call_graph
@@ -143,10 +148,11 @@ class RecordOptions:
             raise InputError(f"nobody can wait {self.delay:g} seconds", cure="Give 0 or more.")
 
     def _check_no_lbr(self) -> None:
-        if self.no_lbr and (self.needs_branches or self.emulate or self.exact):
+        if self.no_lbr and (self.needs_branches or self.needs_emulation):
             raise InputError(
                 "samples of instructions have no branches, and perf alone takes them",
-                cure="Leave out --no-lbr, or filters, depths, call stacks, --emulate and --exact.",
+                cure="Leave out --no-lbr, or filters, depths, call stacks, --emulate, --exact and "
+                "--model.",
             )
 
     def _check_target(self) -> None:

@@ -30,6 +30,7 @@ _START = struct.Struct("<IIiiIIII")
 _MAP = struct.Struct("<QQQII")
 _NAME = struct.Struct("<II")
 _NOTE = struct.Struct("<II")
+_MISS = struct.Struct("<Q")
 _VERSION = 2
 
 BLOCK = np.dtype(
@@ -79,6 +80,7 @@ class RecordKind(IntEnum):
     SAMPLE = 6
     BLOCK = 7
     NOTE = 8
+    MISS = 9
 
 
 class NoteKind(IntEnum):
@@ -105,6 +107,14 @@ class Note(NamedTuple):
     error: int
     """errno, or 0."""
     text: str
+
+
+class Miss(NamedTuple):
+    """A line of code that had to be fetched."""
+
+    time: int
+    tid: int
+    address: int
 
 
 class Start(NamedTuple):
@@ -152,6 +162,8 @@ class Stream:
     """(n,): offset of each sample record in the file."""
     counters: tuple[Counters, ...]
     """Of every virtual processor."""
+    misses: tuple[Miss, ...] = ()
+    """Samples of what a simulated instruction cache lacked."""
 
     @property
     def lost_samples(self) -> int:
@@ -173,6 +185,23 @@ class Stream:
 
     def _words(self) -> int:
         return self.path.stat().st_size // 8
+
+
+def missed_lines(stream: Stream, event: int) -> BranchStacks:
+    """The misses of a stream as samples of an event, without branches."""
+    time, tid, address = np.array(stream.misses, np.uint64).reshape(-1, 3).T
+    n = len(time)
+    return BranchStacks(
+        entries=np.zeros((0, 3), np.uint64),
+        offsets=np.zeros(n + 1, np.int64),
+        pid=np.full(n, stream.start.pid, np.int32),
+        tid=tid.astype(np.int32),
+        time=time,
+        event=np.full(n, event, np.int32),
+        ip=runtime_addresses(address),
+        weight=np.ones(n, np.uint64),
+        chains=CallChains(address, np.arange(n + 1)),
+    )
 
 
 def _give_back(path: Path, size: int) -> None:
@@ -235,6 +264,7 @@ def _read_stream(path: Path) -> Stream | None:
         notes=tuple(reader.notes),
         samples_at=np.array(samples, np.int64),
         counters=tuple(_counters_beside(path)),
+        misses=tuple(reader.misses),
     )
 
 
@@ -287,6 +317,7 @@ class _StreamReader:
         self.maps: dict[int, Mmap] = {}
         self.blocks: list[memoryview] = []
         self.notes: list[Note] = []
+        self.misses: list[Miss] = []
         if start.how is How.FORK:
             self.events.append(Fork(start.pid, start.parent_pid, start.tid, start.time))
 
@@ -308,6 +339,8 @@ class _StreamReader:
             case RecordKind.NOTE:
                 kind, error = _NOTE.unpack_from(record.body)
                 self.notes.append(Note(NoteKind(kind), error, record.text))
+            case RecordKind.MISS:
+                self.misses.append(Miss(record.time, record.tid, *_MISS.unpack_from(record.body)))
 
     def _take_map(self, record: _Record) -> None:
         start, length, offset, serial, _ = _MAP.unpack_from(record.body)

@@ -22,11 +22,12 @@ from typing import BinaryIO
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.exact_counts import Totals
-from lbr2pgo.model.perf_abi import SIMULATED_CPU
+from lbr2pgo.model.perf_abi import FETCH_MISSES, SIMULATED_CPU
 from lbr2pgo.recorders.emulation import (
     DEFAULT_PERIOD,
     emulator_command,
     keeps_halves,
+    miss_period,
 )
 from lbr2pgo.recorders.exact_streams import (
     StreamImages,
@@ -46,7 +47,14 @@ from lbr2pgo.recorders.perf_data_writer import (
     RecordingFacts,
 )
 from lbr2pgo.recorders.plugin_build import built_plugin, plugin_path
-from lbr2pgo.recorders.plugin_stream import Note, NoteKind, Stream, read_streams, totals_so_far
+from lbr2pgo.recorders.plugin_stream import (
+    Note,
+    NoteKind,
+    Stream,
+    missed_lines,
+    read_streams,
+    totals_so_far,
+)
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError, OutputError, writable
 from lbr2pgo.support.output import is_standard_output, write_to
@@ -274,18 +282,24 @@ def _write_recording(
     most = max(1, min(room // (4 * _SAMPLE_SIZE_MAX), 1 << 12))
     branches = branch_sample_type(options, kernel=keeps_halves(options, guest))
     event = RecordedEvent(_EVENT, options.period or DEFAULT_PERIOD, branches)
+    recorded = [event]
+    if options.front_end is not None:
+        recorded.append(RecordedEvent(FETCH_MISSES, miss_period(options), branches))
     events = [happening for stream in streams for happening in stream.events]
     images = StreamImages()
     samples = 0
     facts = _facts(options, guest)
     has_chains = options.emulates_chains or event.is_call_stack
-    with PerfDataWriter(path, [event], facts, with_callchain=has_chains) as writer:
+    with PerfDataWriter(path, recorded, facts, with_callchain=has_chains) as writer:
         for happening in sorted(events, key=lambda e: e.time):
             writer.event(_with_build_id(happening, images))
         for stream in streams:
             for batch in stream.sample_batches(most):
                 writer.samples(batch, callchains=_call_chains(batch) if has_chains else None)
                 samples += len(batch)
+            if stream.misses:
+                misses = missed_lines(stream, event=1)
+                writer.samples(misses, callchains=_call_chains(misses) if has_chains else None)
             if stream.lost_samples:
                 start = stream.start
                 writer.lost(stream.lost_samples, pid=start.pid, tid=start.tid, time=start.time)

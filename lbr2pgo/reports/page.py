@@ -35,6 +35,7 @@ TABS = {
 }
 _TAB_OF = {
     "mispredictions": "why",
+    "fetch-misses": "why",
     "latency": "why",
     "indirect-targets": "why",
     "outcomes": "layout",

@@ -7,9 +7,10 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.elf import Function
-from builders.evidence import FUNCTIONS, evidence, gather_sources, program, source
+from builders.evidence import FUNCTIONS, evidence, gather, gather_sources, program, source
 from builders.goldens import check
 from builders.recordings import PIE, RECORDING, binary, recording
 from builders.sources import Sample
@@ -19,8 +20,11 @@ from rich.console import Console
 from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.call_stacks import call_stacks
 from lbr2pgo.analyses.callers import callers
+from lbr2pgo.analyses.evidence import Evidence
+from lbr2pgo.analyses.fetch_misses import fetch_misses
 from lbr2pgo.analyses.paths import paths_across_calls
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
+from lbr2pgo.evidence.fetch_misses import FETCH_MISS_FINDING, FetchMisses
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.program.demangle import short_name
@@ -164,9 +168,17 @@ def every_table() -> tuple[Table, ...]:
         *call_stacks(chains),
         paths_across_calls(calls, 3),
         callers(chains, 3),
+        *fetch_misses(missing(gather((RECORDING,), PIE).evidence), 3),
         *(bars(timing) for timing in whole.timings[:1]),
     ]
     return tuple({table.name: table for table in tables if table.rows}.values())
+
+
+def missing(of: Evidence) -> Evidence:
+    """The same with misses of the instruction cache, at all of its instructions."""
+    address = of.flow.instructions.address
+    count = np.arange(len(address), dtype=np.uint64)
+    return replace(of, findings={FETCH_MISS_FINDING: FetchMisses(address, count, 3)})
 
 
 def few(tables: tuple[Table, ...]) -> Iterator[Table]:

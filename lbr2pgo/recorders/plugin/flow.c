@@ -182,7 +182,7 @@ void enter_block(struct cpu *c, const struct block *b) {
     c->last = b;
     c->totals->instructions += b->instructions;
     if (c->front_end)
-        fetch_block(c->front_end, b, c->totals);
+        fetch_block(c->front_end, b, c->totals, c->tid);
     if (b->start == last->next) {
         if (last->kind == KIND_COND)
             passed_condition(c, last);

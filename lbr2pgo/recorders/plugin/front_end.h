@@ -16,6 +16,7 @@
 
 struct front_end {
     struct cache caches[STRUCTURES];
+    uint64_t misses;  // since the last sample of one
     uint64_t history;  // of conditional branches an outcome, of indirect ones some of the target
     struct tagged directions, targets;
 };
@@ -26,7 +27,8 @@ struct front_end *make_front_end(void);
 void free_front_end(struct front_end *front_end);
 
 // A thread fetches a whole block.
-void fetch_block(const struct front_end *front_end, const struct block *b, struct totals *totals);
+void fetch_block(struct front_end *front_end, const struct block *b, struct totals *totals,
+                 int32_t tid);
 
 // A branch was taken.
 static inline void look_up_branch(const struct front_end *front_end, uint64_t from,

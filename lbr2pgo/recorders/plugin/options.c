@@ -7,7 +7,7 @@
 #include "predictor.h"
 #include "stream.h"
 
-struct options options = {.period = 10007, .depth = 32, .returns = 16, .filter = UINT64_MAX};
+struct options options = {.period = 10007, .depth = 32, .returns = 16, .misses = UINT64_MAX, .filter = UINT64_MAX};
 
 static int is_power_of_two(uint32_t number) { return number && !(number & (number - 1)); }
 
@@ -29,7 +29,8 @@ static void set_option(const char *name, size_t size, const char *value) {
         const char *name;
         uint64_t *number;
     } values[] = {
-        {"period", &options.period}, {"seed", &options.seed}, {"filter", &options.filter}};
+        {"period", &options.period}, {"seed", &options.seed}, {"filter", &options.filter},
+        {"misses", &options.misses}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strlen(values[i].name) == size && !memcmp(name, values[i].name, size))
             *values[i].number = number_of(value);
@@ -76,7 +77,7 @@ int read_options(int argc, char **argv) {
             set_geometry(argv[i], (size_t)(equals - argv[i]), equals + 1);
         }
     }
-    return stream.directory && emulator.architecture && options.period &&
+    return stream.directory && emulator.architecture && options.period && options.misses &&
            options.depth <= DEPTH_MAX && is_power_of_two(options.depth) &&
            options.returns <= RETURN_STACK_MAX && is_power_of_two(options.returns) &&
            fits_geometries();

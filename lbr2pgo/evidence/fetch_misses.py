@@ -1,0 +1,75 @@
+"""Where the simulated instruction cache lacked code: samples of an event of its own.
+
+The software LBR makes them beside those of branches (`record --model`); they have no stacks, and
+enter nothing else.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lbr2pgo.counting.address_spaces import rows_by
+from lbr2pgo.evidence.collector import Finding, Pass, Samples
+from lbr2pgo.model.perf_abi import FETCH_MISSES
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
+from lbr2pgo.support.arrays import U64
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.sums import sums_at
+
+
+@dataclass(frozen=True, slots=True)
+class FetchMisses:
+    """Of one program, ordered by address; columns of equal length."""
+
+    address: PlacedAddresses
+    """In a line of code that was missing."""
+    count: U64
+    """Samples."""
+    elsewhere: int
+    """Samples in other files."""
+
+
+NO_FETCH_MISSES = FetchMisses(placed_addresses(np.zeros(0, np.uint64)), np.zeros(0, np.uint64), 0)
+"""Of recordings that hold none."""
+
+
+class FetchMissCollector:
+    """Puts the samples of missing code into the program."""
+
+    def __init__(self, known: Pass) -> None:
+        self._spaces = known.spaces
+        named = [event.name == FETCH_MISSES for event in known.events]
+        self._is_one = np.array([*named, False])  # the last is of samples without an event
+        self._found: list[PlacedAddresses] = []
+        self._elsewhere = 0
+
+    def add(self, samples: Samples) -> None:
+        """Look at a batch."""
+        batch = samples.batch
+        chosen = np.flatnonzero(self._is_one[batch.event])
+        spaces = self._spaces.spaces_of(batch.pid[chosen], batch.time[chosen])
+        for space, rows in rows_by(spaces):
+            if space < 0:
+                self._elsewhere += len(rows)
+                continue
+            address = runtime_addresses(batch.ip[chosen[rows]])
+            image, inside = self._spaces.to_image(space, address)
+            self._found.append(image[inside])
+            self._elsewhere += int((~inside).sum())
+
+    def merge(self, other: FetchMissCollector) -> None:
+        """Add what another one saw."""
+        self._found += other._found
+        self._elsewhere += other._elsewhere
+
+    def result(self) -> FetchMisses:
+        """What was missing where."""
+        found = np.concatenate([np.zeros(0, np.uint64), *self._found])
+        address, place = np.unique(found, return_inverse=True)
+        ones = np.ones(len(found), np.uint64)
+        return FetchMisses(
+            placed_addresses(address), sums_at(place, ones, len(address)), self._elsewhere
+        )
+
+
+FETCH_MISS_FINDING = Finding("fetch-misses", FetchMissCollector)
