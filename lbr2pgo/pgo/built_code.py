@@ -7,11 +7,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from lbr2pgo.program.dwarf.compile_units import command_lines
 from lbr2pgo.program.elf.image import Image
 
 RECORD_FLAGS = ("-frecord-gcc-switches",)
 """Keeps each unit's command line, beside the code. clang and GCC both know this name of it."""
-_COMMAND_LINES = ".GCC.command.line"
 _LEVEL = re.compile(r"-O(?:[0-9]|s|z|g|fast)?")
 
 
@@ -41,8 +41,7 @@ def winning_levels(build: Path, flags: Sequence[str]) -> tuple[str, ...]:
     wanted = _last_level(flags)
     if wanted is None:
         return ()
-    lines = (Image.open(build).section_data(_COMMAND_LINES) or b"").decode(errors="replace")
-    found = {_last_level(line.split()) for line in lines.split("\0")}
+    found = {_last_level(line.split()) for line in command_lines(Image.open(build))}
     return tuple(sorted(level for level in found - {wanted} if level is not None))
 
 

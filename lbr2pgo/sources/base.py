@@ -50,6 +50,8 @@ class EventInfo:
     precise_ip: int | None = None
     """How far from the event the interrupted instruction may be: 0 any distance, 1 a constant one,
     2 asked to be none, 3 none (perf_event_open(2)); None where the input is silent."""
+    period: int | None = None
+    """Events between samples; None where the input is silent, or a frequency was asked for."""
 
 
 @dataclass(frozen=True, slots=True)

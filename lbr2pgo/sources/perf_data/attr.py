@@ -50,6 +50,8 @@ class PerfAttr:
     branch_sample_type: int
     ids: tuple[int, ...] = ()
     name: str | None = None
+    rate: int = 0
+    """Events between samples; or, where the flags say so, samples a second."""
 
     def display_name(self) -> str:
         """The name it was recorded under, or one derived from its type."""
@@ -65,6 +67,11 @@ class PerfAttr:
     def _modifier(self) -> str:
         excluded = self.flags & (abi.ATTR_EXCLUDE_USER | abi.ATTR_EXCLUDE_KERNEL)
         return {abi.ATTR_EXCLUDE_KERNEL: ":u", abi.ATTR_EXCLUDE_USER: ":k"}.get(excluded, "")
+
+    @property
+    def period(self) -> int | None:
+        """Events between samples, where that is what was asked for."""
+        return None if self.flags & abi.ATTR_FREQ else self.rate
 
     @property
     def precise_ip(self) -> int:
@@ -104,8 +111,8 @@ class PerfAttr:
 def parse_attr(raw: bytes, ids: Sequence[int] = (), name: str | None = None) -> PerfAttr:
     """Read an attr of any version's size; fields that it is too old for are 0."""
     padded = raw[: abi.ATTR.size].ljust(abi.ATTR.size, b"\0")
-    kind, _, config, _, sample_type, read_format, flags, *_, branches = abi.ATTR.unpack(padded)
-    return PerfAttr(kind, config, sample_type, read_format, flags, branches, tuple(ids), name)
+    kind, _, config, rate, sample_type, read_format, flags, *_, branches = abi.ATTR.unpack(padded)
+    return PerfAttr(kind, config, sample_type, read_format, flags, branches, tuple(ids), name, rate)
 
 
 def times_everything(attrs: Sequence[PerfAttr]) -> bool:

@@ -87,6 +87,7 @@ class PerfData:
                         attr.display_name(),
                         attr.branch_sample_type or None,
                         precise_ip=attr.precise_ip,
+                        period=attr.period,
                     )
                     for attr in attrs
                 ]

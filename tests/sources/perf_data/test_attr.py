@@ -72,3 +72,9 @@ def test_events_are_told_apart_by_the_identifier_first() -> None:
     assert id_field([attr(both)]) == abi.SAMPLE_IDENTIFIER
     assert id_field([attr(abi.SAMPLE_ID)]) == abi.SAMPLE_ID
     assert id_field([attr(abi.SAMPLE_TID)]) is None
+
+
+@pytest.mark.parametrize(("flags", "period"), [(0, 10007), (abi.ATTR_FREQ, None)])
+def test_a_period_is_one_unless_a_frequency_was_asked_for(flags: int, period: int | None) -> None:
+    raw = abi.ATTR.pack(0, abi.ATTR_SIZE, 0, 10007, 0, 0, flags, 0, 0, 0, 0, 0)[: abi.ATTR.size]
+    assert parse_attr(raw).period == period

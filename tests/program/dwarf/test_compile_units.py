@@ -12,7 +12,7 @@ import pytest
 from builders.recordings import PIE
 
 from lbr2pgo.cli import main
-from lbr2pgo.dumping.units import CompileUnit, units
+from lbr2pgo.program.dwarf.compile_units import CompileUnit, units
 from lbr2pgo.program.elf.file import FileInMemory, StoredFile
 from lbr2pgo.program.elf.headers import read_headers
 from lbr2pgo.support.errors import InputError
