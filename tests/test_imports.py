@@ -31,6 +31,7 @@ ORDER = (
     "evidence",
     "profiles",
     "conversion",
+    "provenance",
     "fleet",
     "recorders",
     "analyses",

@@ -125,16 +125,18 @@ def convert(
     no_lbr: bool = False,
     infer: bool = False,
     force: bool = False,
+    provenance: bool = False,
     **options: Any,
 ) -> Conversion | Images:
     """Convert recordings of one program; `binary` is the one that they name, if it is left out.
 
     Each output is asked for by the path that it goes to, and has its options: `llvm="app.prof",
     llvm_format="extbinary", fdata="app.fdata"`; `outputs` are further ones, made by
-    `lbr2pgo.output`. Options choose samples, too: `pid=[17, 18]`, `time=(1.5, None)`. All are those
-    of `lbr2pgo convert`. Several binaries, or with `all_images` every mapped file that is found,
-    are `Images`, whose outputs have `{name}` or `{build_id}` in their paths. Raises TypeError that
-    names the argument for one of a wrong type, and else what `Lbr2pgoError` stands for.
+    `lbr2pgo.output`. With `provenance` each has beside it what it came of. Options choose samples,
+    too: `pid=[17, 18]`, `time=(1.5, None)`. All are those of `lbr2pgo convert`. Several binaries,
+    or with `all_images` every mapped file that is found, are `Images`, whose outputs have `{name}`
+    or `{build_id}` in their paths. Raises TypeError that names the argument for one of a wrong
+    type, and else what `Lbr2pgoError` stands for.
     """
     refuse_unknown(options, SampleKeywords, also=keywords())
     for form in formats():
@@ -152,15 +154,19 @@ def convert(
     }
     main, others = binaries_of(binary)
     if all_images or others:
-        refuse_one_image(no_lbr=no_lbr, infer=infer, all=all is not None)
+        refuse_one_image(no_lbr=no_lbr, infer=infer, all=all is not None, provenance=provenance)
         shared["binaries"] = () if main is None else (main, *others)
         shared["places"] = ImagePlaces(paths_of(sysroot, "sysroot"))
         images = convert_images(ImagesOptions(**shared, all_images=all_images))
         return replace(images, notes=(*idle, *images.notes))
     optional = () if all is None else every_output(path_of(all, "all"))
-    done = _convert(
-        ConvertOptions(**shared, binary=main, optional=optional, no_lbr=no_lbr, infer=infer)
-    )
+    wanted = ConvertOptions(**shared, binary=main, optional=optional, no_lbr=no_lbr, infer=infer)
+    if provenance:
+        from lbr2pgo.provenance.told_conversion import convert_with_provenance
+
+        done = convert_with_provenance(wanted)
+    else:
+        done = _convert(wanted)
     return replace(done, notes=(*idle, *done.notes))
 
 
@@ -170,12 +176,14 @@ def check(
     *,
     against: PathLike | None = None,
     new_build: PathLike | None = None,
+    verify: Paths = (),
     **how: Unpack[CheckKeywords],
 ) -> Checked:
     """Judge a recording of a program, or a written profile.
 
     `against` is another of these, `new_build` the program that is to use the profile, if that is
-    not the one that was recorded. `min_…` and `max_…` are gates. Raises as `convert`.
+    not the one that was recorded. `verify` are the recordings that it should have come of: it is
+    made of them again. `min_…` and `max_…` are gates. Raises as `convert`.
     """
     from lbr2pgo.analyses.quality import Gates
     from lbr2pgo.replay.replaying import ReadingOptions
@@ -192,6 +200,7 @@ def check(
             optional_path(new_build, "new_build"),
             Gates.of(how),
             ReadingOptions(**reading_options(how)),
+            paths_of(verify, "verify"),
         )
     )
 

@@ -59,6 +59,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--new-build", type=Path, metavar="ELF",
         help="tell how stale the profile is for this build, and not for the one that was recorded",
     )  # fmt: skip
+    compared.add_argument(
+        "--verify", type=Path, action="append", default=[], metavar="RECORDING",
+        help="make the profile again of this recording, as its provenance (convert --provenance) "
+        "tells, and refuse one that comes out otherwise; may be repeated",
+    )  # fmt: skip
     gates = parser.add_argument_group("gates")
     gates.add_argument(
         "--min-density", type=_number, metavar="X", help="samples per location (llvm-profgen: 50)"
@@ -119,8 +124,9 @@ def run(args: argparse.Namespace) -> int:
 
     chosen = ReadingOptions(counting=counting_options(args), strict=args.strict)
     options = CheckOptions(
-        args.profile, args.binary, args.against, args.new_build, Gates.of(vars(args)), chosen
-    )
+        args.profile, args.binary, args.against, args.new_build, Gates.of(vars(args)), chosen,
+        tuple(args.verify),
+    )  # fmt: skip
     against = [] if args.against is None else [Path(args.against)]
     checked = timed([Path(args.profile), *against], partial(check, options))
     warn(checked.notes)
@@ -145,7 +151,11 @@ def _print_json(checked: Checked) -> None:
     if quality.overlap is not None:
         measures["overlap"]["details"] = asdict(quality.overlap)
     verdict = None if checked.grade is None else checked.grade.value
-    answer = {"passed": checked.passed, "verdict": verdict, "measures": measures}
+    told = None if checked.provenance is None else asdict(checked.provenance)
+    answer = {
+        "passed": checked.passed, "verdict": verdict, "measures": measures,
+        "provenance": told, "verified": checked.verified,
+    }  # fmt: skip
     print(json.dumps(answer, indent=2))
 
 
@@ -169,7 +179,7 @@ def _print_table(checked: Checked) -> None:
         gate = (_text(row["gate"], ""), str(row["verdict"] or "")) if gated else ()
         table.add_row(str(row["measure"]), _text(row["value"]), *gate, str(row["meaning"]))
     console.print(table)
-    for line in _stale_lines(checked.quality.stale):
+    for line in (*_stale_lines(checked.quality.stale), *_origin_lines(checked)):
         console.print(printable(line), soft_wrap=True)
 
 
@@ -194,6 +204,14 @@ def _stale_lines(stale: Staleness | None) -> Iterator[str]:
         yield f"changed: {each.function} ({each.share:.2%} of counts): {each.why()}"
     if len(stale.changed) > _MOST_CHANGED:
         yield f"… and {len(stale.changed) - _MOST_CHANGED:,} more (--format json has all)"
+
+
+def _origin_lines(checked: Checked) -> Iterator[str]:
+    """What the profile came of, and whether that was proved."""
+    if checked.provenance is not None:
+        yield from ("", *checked.provenance.lines())
+    if checked.verified is not None:
+        yield f"verify: {checked.verified}"
 
 
 def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[str]) -> None:

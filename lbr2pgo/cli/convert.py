@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from lbr2pgo.model.compat import TOOLS, Compat
 from lbr2pgo.support.file_names import expanded
 
 if TYPE_CHECKING:
-    from lbr2pgo.conversion import ConvertOptions
+    from lbr2pgo.conversion import Conversion, ConvertOptions
     from lbr2pgo.fleet.images import ImagesOptions
     from lbr2pgo.profiles.base import Option, Output
 
@@ -97,6 +97,10 @@ def _add_outputs(parser: argparse.ArgumentParser) -> None:
         help="write all of these that the program allows, and say what each is for",
     )  # fmt: skip
     outputs.add_argument(
+        "--provenance", action="store_true",
+        help="say what each output came of, in OUT.json beside it, for check --verify",
+    )  # fmt: skip
+    outputs.add_argument(
         "--summary-json", metavar="OUT", help="the loss waterfall as JSON; - is standard output"
     )
 
@@ -162,7 +166,10 @@ def _images_options(args: argparse.Namespace) -> ImagesOptions:
     from lbr2pgo.fleet.images import ImagesOptions, refuse_one_image
     from lbr2pgo.program.elf.find import ImagePlaces
 
-    refuse_one_image(no_lbr=args.no_lbr, infer=args.infer, all=args.all_outputs is not None)
+    refuse_one_image(
+        no_lbr=args.no_lbr, infer=args.infer, all=args.all_outputs is not None,
+        provenance=args.provenance,
+    )  # fmt: skip
     return ImagesOptions(
         **_shared_options(args),
         binaries=tuple(args.binaries),
@@ -173,7 +180,6 @@ def _images_options(args: argparse.Namespace) -> ImagesOptions:
 
 def _run_one(args: argparse.Namespace) -> int:
     from lbr2pgo.cli.progress import SampleProgress
-    from lbr2pgo.conversion import convert
     from lbr2pgo.model.incomplete import IncompleteError
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
     from lbr2pgo.support.timings import Timings
@@ -185,7 +191,7 @@ def _run_one(args: argparse.Namespace) -> int:
     try:
         with SampleProgress(options.profiles) as progress:
             timings = Timings(progress.stage)
-            done = convert(options, progress, timings)
+            done = _conversion(args)(options, progress, timings)
     except IncompleteError as error:
         messages.warn(error.notes)
         _show(error.tallies, error.notes, options.paths, args.summary_json)
@@ -200,6 +206,17 @@ def _run_one(args: argparse.Namespace) -> int:
     if args.timings or messages.is_verbose():
         messages.show_times(timings)
     return 0
+
+
+def _conversion(args: argparse.Namespace) -> Callable[..., Conversion]:
+    """What converts: alone, or telling what each output came of."""
+    if args.provenance:
+        from lbr2pgo.provenance.told_conversion import convert_with_provenance
+
+        return convert_with_provenance
+    from lbr2pgo.conversion import convert
+
+    return convert
 
 
 def _show(

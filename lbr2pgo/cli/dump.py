@@ -44,6 +44,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     _add_probes(stages)
     _add_units(stages)
     _add_profile(stages)
+    _add_provenance(stages)
 
 
 _Stages = argparse._SubParsersAction
@@ -106,6 +107,12 @@ def _add_profile(stages: _Stages[argparse.ArgumentParser]) -> None:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--function", metavar="F", help="only this function")
     parser.set_defaults(run=run_profile)
+
+
+def _add_provenance(stages: _Stages[argparse.ArgumentParser]) -> None:
+    parser = stages.add_parser("provenance", help="what a written profile came of")
+    parser.add_argument("file", type=Path, metavar="FILE", help="the profile")
+    parser.set_defaults(run=run_provenance)
 
 
 def _add_input(parser: argparse.ArgumentParser, nargs: str) -> None:
@@ -211,6 +218,14 @@ def run_units(args: argparse.Namespace) -> int:
     from lbr2pgo.program.program import Program
 
     _print(units.lines(DebugInfo(Program.open(args.binary).debug_files)))
+    return 0
+
+
+def run_provenance(args: argparse.Namespace) -> int:
+    """Show what is told beside a profile."""
+    from lbr2pgo.provenance.told import needed_provenance
+
+    _print(needed_provenance(args.file).lines())
     return 0
 
 

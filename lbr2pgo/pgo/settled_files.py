@@ -8,6 +8,7 @@ from lbr2pgo.analyses.settling import Settled, settle
 from lbr2pgo.profiles.llvm import text
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.registry import read_alike
+from lbr2pgo.provenance.told import is_exact as is_told_exact
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 
@@ -15,7 +16,8 @@ from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 def settle_files(new: Path, onto: Path, output: Path, *, is_exact: bool = False) -> Settled:
     """Write the settled profile, as text that is meant to be committed.
 
-    Raises InputError for what are no sample profiles of one kind, and OutputError.
+    Counts are exact, too, where the provenance of both says so. Raises InputError for what are no
+    sample profiles of one kind, and OutputError.
     """
     refuse_overwriting([output], [new, onto])
     before, after = read_alike(onto, new)
@@ -26,6 +28,7 @@ def settle_files(new: Path, onto: Path, output: Path, *, is_exact: bool = False)
             cure="Others are committed as they are; lbr2pgo diff tells what is chance.",
         )
     refuse_unwritable([output])
+    is_exact = is_exact or (is_told_exact(new) and is_told_exact(onto))
     settled = settle(after.content, before.content, is_exact=is_exact)
     text.write(settled.profile, output, by_name=True)
     return settled

@@ -19,6 +19,8 @@ from lbr2pgo.profiles.reader import Profile
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Staleness
 from lbr2pgo.program.program import Program
+from lbr2pgo.provenance.told import Provenance, read_provenance
+from lbr2pgo.provenance.verifying import why_not_verified
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.reports.gather import gather, look_for_analyses
@@ -26,6 +28,8 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
 
+VERIFY = "verify"
+"""By this name a profile is refused that is not made again as it is."""
 _COLUMNS = (
     Column("measure", "measure", Unit.TEXT, FIGURE),
     Column("value", "value", Unit.RATE, FIGURE),
@@ -48,6 +52,8 @@ class CheckOptions:
     """The build that is to use the profile, if it is not the one that was recorded."""
     gates: Gates = field(default_factory=Gates)
     chosen: ReadingOptions = field(default_factory=ReadingOptions)
+    verify: tuple[Path, ...] = ()
+    """Recordings of which the profile is to be made again."""
 
     def __post_init__(self) -> None:
         if "overlap" in self.gates.limits and self.against is None:
@@ -70,6 +76,10 @@ class Checked:
     notes: tuple[str, ...] = ()
     """Where the program is another build than the recorded one; what had to be assumed of
     recordings, and what is damaged in them."""
+    provenance: Provenance | None = None
+    """What is told beside the profile."""
+    verified: str | None = None
+    """What came of making it again, a sentence; None where nobody asked."""
 
     @property
     def passed(self) -> bool:
@@ -86,7 +96,7 @@ class Checked:
         """Whether to ship it: by the gates, or where there are none by what usually matters."""
         if self.grade is not None and self.grade.is_wrong:
             return self.grade.value
-        if self.gates.limits:
+        if self.gates.limits or VERIFY in self.failed:
             return f"refused by {', '.join(self.failed)}" if self.failed else "passed"
         if self.grade is None:
             return "nobody can tell; the profile, or the binary, has nothing to tell it by"
@@ -123,6 +133,9 @@ def check(
     Raises InputError for what can't be read, and for an `against` that is another program's or of
     another kind.
     """
+    path = Path(options.profile)
+    provenance = None if options.profile == "-" else read_provenance(path)
+    unverified = why_not_verified(path, options.binary, options.verify) if options.verify else None
     program = Program.open(options.binary)
     timings = timings or Timings()
     against, gates = options.against, options.gates
@@ -141,9 +154,14 @@ def check(
     failed_by = "missing" if whole(said) is Grade.OTHER_PROGRAM else "stale"
     if whole(said).is_wrong and failed_by not in failed:
         failed.append(failed_by)
+    if unverified is not None:
+        failed.append(VERIFY)
+    verified = unverified or "made again of its recordings, to the byte" if options.verify else None
     other_build = () if recorded is program else _of_other_build(options, recorded)
     notes = dict.fromkeys((*other_build, *_notes(profile), *_notes(old)))
-    return Checked(options.profile, quality, said, gates, tuple(failed), tuple(notes))
+    return Checked(
+        options.profile, quality, said, gates, tuple(failed), tuple(notes), provenance, verified
+    )
 
 
 def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:

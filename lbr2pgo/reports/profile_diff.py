@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from lbr2pgo.analyses.profile_changes import profile_changes
 from lbr2pgo.analyses.table import Table, percentage
 from lbr2pgo.profiles.registry import read_alike
+from lbr2pgo.provenance.told import is_exact
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
@@ -66,12 +68,15 @@ def diff_profiles(
 ) -> ProfileDiff:
     """Compare two written profiles of one kind; tables have at most `top` rows (None: all).
 
-    With `everything` what may be chance is listed too, and marked. Raises InputError for what is
+    With `everything` what may be chance is listed too, and marked; nothing is where the provenance
+    of both says that counts are exact. Raises InputError for what is
     no written profile, tells of no shares, or is of another kind.
     """
     before, after = (each.weights for each in read_alike(old, new))
     assert before is not None  # they are alike in this
     assert after is not None
+    if is_exact(old) and is_exact(new):
+        before, after = (replace(each, per_sample=0) for each in (before, after))
     functions, calls = profile_changes(after, before, top, everything=everything)
     is_same = (before.functions, before.calls) == (after.functions, after.calls)
     return ProfileDiff(old, new, before.kind, is_same, functions, calls)

@@ -1,0 +1,70 @@
+"""Whether a profile came of what is told beside it: it is made again, and must be the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.counting.chosen_samples import SampleChoice
+from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.model.compat import Compat
+from lbr2pgo.profiles.registry import output
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.provenance.told import Provenance, hash_of, needed_provenance, path_beside
+from lbr2pgo.support.counted import counted
+from lbr2pgo.support.errors import InputError
+
+
+def why_not_verified(profile: Path, binary: Path, recordings: Sequence[Path]) -> str | None:
+    """Why a profile can't have come of recordings of a program; None if it does, to the byte.
+
+    Raises InputError where nothing says what it came of, or that is damaged, and as `convert`.
+    """
+    told = needed_provenance(profile)
+    if hash_of(profile) != told.sha256:
+        return f"{profile} was changed since it was written"
+    wanted = Counter(each.sha256 for each in told.recordings)
+    given = [(path, hash_of(path)) for path in recordings]
+    for path, digest in given:
+        if digest not in wanted:
+            return f"{path} is none of the recordings that it came of"
+    if Counter(digest for _, digest in given) != wanted:
+        return f"it came of {counted(wanted.total(), 'recording')}, of which {len(given)} are given"
+    build_id = Image.open(binary).layout.build_id
+    if build_id != told.build_id:
+        return f"it came of build {told.build_id}, and {binary} is {build_id}"
+    with TemporaryDirectory() as folder:
+        again = Path(folder, profile.name)
+        convert(_remaking(told, recordings, binary, again, profile))
+        is_same = hash_of(again) == told.sha256
+    return None if is_same else "made again, it is another one"
+
+
+def _remaking(
+    told: Provenance, recordings: Sequence[Path], binary: Path, path: Path, profile: Path
+) -> ConvertOptions:
+    options = dict(told.options)
+    try:
+        counting = dict(options.pop("counting", {}))
+        choice: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in counting.pop("choice", {}).items()
+        }
+        return ConvertOptions(
+            profiles=tuple(recordings),
+            binary=binary,
+            outputs=(output(told.output, path, **options.pop("output", {})),),
+            counting=CountingOptions(choice=SampleChoice(**choice), **counting),
+            compat=Compat(frozenset(options.pop("compat", {}).get("tools", ()))),
+            **options,
+        )
+    except (TypeError, ValueError, AttributeError, InputError):
+        raise InputError(
+            "names options that nobody can have given",
+            where=str(path_beside(profile)),
+            cure="Write it again: lbr2pgo convert --provenance.",
+        ) from None
