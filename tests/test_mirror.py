@@ -89,7 +89,6 @@ TESTED_AS_A_WHOLE = {
     "reports/code_screen.py": "reports/test_browser.py",
     "reports/list_screen.py": "reports/test_browser.py",
     "reports/making.py": "cli/test_report.py",
-    "reports/line_report.py": "cli/test_report.py",
     "reports/notebook.py": "reports/test_html.py",
     "reports/model.py": "reports/test_terminal.py",
     "sources/registers/dump_source.py": "sources/registers/test_intel_msr.py",

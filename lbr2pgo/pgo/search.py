@@ -34,9 +34,9 @@ from lbr2pgo.pgo.measure import (
     text_size,
 )
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
-from lbr2pgo.pgo.search_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
+from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.variants import Variants

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+from time import monotonic
+
+import pytest
 from builders.loops import MakeLoop
 
-from lbr2pgo.pgo.time_left import TimeLeft
+from lbr2pgo.pgo.kinds import SHIPPED, ProfileKind
+from lbr2pgo.pgo.time_left import KindsLeft, TimeLeft
 
 STEPS = (
     ("Build without a profile", 10.0), ("Build what is to be recorded", 9.0), ("Train", 30.0),
@@ -24,3 +28,37 @@ def test_a_training_that_is_repeated_changes_nothing_that_is_to_come(loop: MakeL
     time = TimeLeft(loop(last="rebuild").options)
     steps = (*STEPS[:1], *STEPS[2:4], *STEPS[2:5])
     assert [time.after(*step) for step in steps] == [None, 10, 10, 10, 10, 0]
+
+
+def test_kinds_to_come_are_expected_and_then_known(loop: MakeLoop) -> None:
+    left = KindsLeft(loop(bolt=True).options, SHIPPED, 1, None)
+    left.begin_stage(3)
+    assert left.seconds is None
+    left.is_over(ProfileKind("lines"), 10.0)
+    # Two of this stage, three of training builds, five refined, all at once, and two laid out.
+    assert left.seconds == 10 * (2 + 3 + 5 + 1 + 2)
+    left.is_over(ProfileKind("probes"), 20.0)
+    left.is_over(ProfileKind("contexts"))
+    for kinds in (1, 0, 0, 1):
+        left.begin_stage(kinds)
+    assert left.seconds == 15
+    left.is_over(ProfileKind("contexts", layout="bolt"), 15.0)
+    assert left.seconds == 0
+
+
+@pytest.mark.parametrize(("compiler", "expected"), [("clang", 1 + 3 + 5 + 1), ("gcc", 1 + 3)])
+def test_builds_at_once_take_less_and_gcc_knows_few_kinds(
+    loop: MakeLoop, compiler: str, expected: int
+) -> None:
+    left = KindsLeft(loop(compiler=compiler).options, SHIPPED, 2, None)
+    left.begin_stage(2)
+    left.is_over(ProfileKind("lines"), 10.0)
+    assert left.seconds == 10 * expected / 2
+
+
+def test_no_more_is_left_than_the_budget(loop: MakeLoop) -> None:
+    for budget, expected in ((60, 60), (-5, 0)):
+        left = KindsLeft(loop().options, SHIPPED, 1, monotonic() + budget)
+        left.begin_stage(3)
+        left.is_over(ProfileKind("lines"), 10.0)
+        assert left.seconds == pytest.approx(expected, abs=1)

@@ -13,7 +13,7 @@ from lbr2pgo.analyses import hot_functions
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.compare import make_comparison
-from lbr2pgo.reports.line_report import holds_lines_only
+from lbr2pgo.reports.making import holds_lines_only
 from lbr2pgo.support.errors import InputError
 
 
