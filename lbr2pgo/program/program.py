@@ -162,6 +162,12 @@ class Program:
         kept = self._decoded.within(self.regions.ranges.take(regions[known]))
         return kept.merged(self._decode_new(regions[~known]))
 
+    def instructions_with(self, addresses: PlacedAddresses) -> InstructionTable:
+        """All that is decoded already, and the same; what is decoded for it is not kept."""
+        regions = self._families_of(addresses)
+        missing = regions[~self._is_decoded[regions]]
+        return self._decoded.merged(self._decode_new(missing)) if len(missing) else self._decoded
+
     def _families_of(self, addresses: PlacedAddresses) -> I64:
         found = distinct(self.regions.containing(addresses))
         return self.regions.families(found[found >= 0])

@@ -54,6 +54,15 @@ def test_what_is_decoded_once_joins_what_is_kept(link: Link) -> None:
     assert program.instructions_for(u64(two)) is kept
 
 
+def test_what_is_asked_for_beside_what_is_known_is_not_kept(link: Link) -> None:
+    program = Program.open(link(ASSEMBLY))
+    start, two = program.functions.start.tolist()
+    kept = program.instructions_for(u64(two))
+    assert program.instructions_with(u64(start)).address.tolist() == [start, start + 1, two]
+    assert program.instructions_with(u64()) is kept
+    assert program.instructions_for(u64(two)) is kept
+
+
 def test_code_without_a_symbol_is_not_lost(link: Link) -> None:
     program = Program.open(link(ASSEMBLY, "-e", "_start"))
     far = program.image.section(".far")

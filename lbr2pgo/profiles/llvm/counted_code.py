@@ -46,11 +46,9 @@ def counted_code(
     rows_of_owners = np.flatnonzero(among(functions.function, owners))
     ranges = functions.ranges.take(rows_of_owners)
     sources = calls.source[calls.has_source]
-    named = np.concatenate((flow.instructions.address[flow.executed > 0], ranges.start, sources))
-    table = program.instructions_once(distinct(named))
+    table = program.instructions_with(distinct(np.concatenate((ranges.start, sources))))
     count = np.zeros(len(table), dtype=np.uint64)
-    place = table.index_of(flow.instructions.address)
-    count[place[place >= 0]] = flow.executed[place >= 0]
+    count[table.index_of(flow.instructions.address)] = flow.executed
     is_body = (count > 0) | _in_ranges(table.address, ranges)
     is_call = among(table.address, np.sort(sources))
     rows = is_body | is_call
