@@ -30,12 +30,13 @@ def cases(folder: Path) -> Iterator[Case]:
         print("no SQLite corpus: its cases are left out", file=sys.stderr)
     if all(map(shutil.which, ("clang++-22", "ld.lld-22", "qemu-x86_64"))):
         program = many_functions.build(folder / "large")
-        yield Case("large C++ program", _recorded(program), program)
+        yield Case("large C++ program", _recorded(program), program, has_much_code=True)
         if IS_LARGE:
             files = many_functions.FILES_OF_500_MB
             program = many_functions.build(folder / "full", files, "-g")
             size = f"{program.stat().st_size / 1e6:.0f} MB"
-            yield Case(f"C++ program of {size}, full DWARF 5", _recorded(program), program)
+            name = f"C++ program of {size}, full DWARF 5"
+            yield Case(name, _recorded(program), program, has_much_code=True)
     else:
         print("no clang-22, lld-22 or QEMU: no large program", file=sys.stderr)
 

@@ -17,7 +17,7 @@ Results = Sequence[Mapping[str, Any]]
 def faster(result: Mapping[str, Any]) -> float | None:
     """How many times faster than the fastest peer, by wall time; None without a peer."""
     tools = result["tools"]
-    peers = [cost["wall"] for name, cost in tools.items() if name != OURS]
+    peers = [cost["wall"] for name, cost in tools.items() if not name.startswith(OURS)]
     return min(peers) / tools[OURS]["wall"] if peers else None
 
 

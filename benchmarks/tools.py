@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Mapping
@@ -20,6 +21,8 @@ class Case:
     profile: Path
     binary: Path
     is_text: bool = False
+    has_much_code: bool = False
+    """So that more threads are worth a row."""
 
 
 def _lbr2pgo(case: Case, out: Path) -> Command:
@@ -27,6 +30,15 @@ def _lbr2pgo(case: Case, out: Path) -> Command:
         sys.executable, "-m", "lbr2pgo", "convert", str(case.profile), "--binary",
         str(case.binary), "--llvm", str(out / "our.prof"), "--fdata", str(out / "our.fdata"),
     ]  # fmt: skip
+
+
+def _by_threads(case: Case, out: Path) -> Mapping[str, Command]:
+    """The same with so many threads as there are processors for."""
+    numbers = [n for n in (1, 2, 4, 8) if n <= len(os.sched_getaffinity(0))]
+    return {
+        f"{OURS} --threads {n}": [*_lbr2pgo(case, out), "--threads", str(n)]
+        for n in (numbers if case.has_much_code else ())
+    }
 
 
 def _llvm_profgen(case: Case, out: Path) -> Command:
@@ -54,4 +66,4 @@ def commands(case: Case, out: Path) -> Mapping[str, Command]:
     if not case.is_text:
         peers["perf2bolt-22"] = _perf2bolt
     installed = {name: make(case, out) for name, make in peers.items() if shutil.which(name)}
-    return {OURS: _lbr2pgo(case, out), **installed}
+    return {OURS: _lbr2pgo(case, out), **_by_threads(case, out), **installed}

@@ -35,6 +35,7 @@ from lbr2pgo.support.arguments import (
 )
 from lbr2pgo.support.executables import runnable
 from lbr2pgo.support.output import PathLike
+from lbr2pgo.support.threads import at_most
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy
@@ -126,17 +127,19 @@ def convert(
     infer: bool = False,
     force: bool = False,
     provenance: bool = False,
+    threads: int | None = None,
     **options: Any,
 ) -> Conversion | Images:
     """Convert recordings of one program; `binary` is the one that they name, if it is left out.
 
     Each output is asked for by the path that it goes to, and has its options: `llvm="app.prof",
     llvm_format="extbinary", fdata="app.fdata"`; `outputs` are further ones, made by
-    `lbr2pgo.output`. With `provenance` each has beside it what it came of. Options choose samples,
-    too: `pid=[17, 18]`, `time=(1.5, None)`. All are those of `lbr2pgo convert`. Several binaries,
-    or with `all_images` every mapped file that is found, are `Images`, whose outputs have `{name}`
-    or `{build_id}` in their paths. Raises TypeError that names the argument for one of a wrong
-    type, and else what `Lbr2pgoError` stands for.
+    `lbr2pgo.output`. With `provenance` each has beside it what it came of. `threads` is how many
+    work, by default as many as the process may use, and pay. Options choose samples, too:
+    `pid=[17, 18]`, `time=(1.5, None)`. All are those of `lbr2pgo convert`. Several binaries, or
+    with `all_images` every mapped file that is found, are `Images`, whose outputs have `{name}` or
+    `{build_id}` in their paths. Raises TypeError that names the argument for one of a wrong type,
+    and else what `Lbr2pgoError` stands for.
     """
     refuse_unknown(options, SampleKeywords, also=keywords())
     for form in formats():
@@ -157,16 +160,18 @@ def convert(
         refuse_one_image(no_lbr=no_lbr, infer=infer, all=all is not None, provenance=provenance)
         shared["binaries"] = () if main is None else (main, *others)
         shared["places"] = ImagePlaces(paths_of(sysroot, "sysroot"))
-        images = convert_images(ImagesOptions(**shared, all_images=all_images))
+        with at_most(threads):
+            images = convert_images(ImagesOptions(**shared, all_images=all_images))
         return replace(images, notes=(*idle, *images.notes))
     optional = () if all is None else every_output(path_of(all, "all"))
     wanted = ConvertOptions(**shared, binary=main, optional=optional, no_lbr=no_lbr, infer=infer)
-    if provenance:
-        from lbr2pgo.provenance.told_conversion import convert_with_provenance
+    with at_most(threads):
+        if provenance:
+            from lbr2pgo.provenance.told_conversion import convert_with_provenance
 
-        done = convert_with_provenance(wanted)
-    else:
-        done = _convert(wanted)
+            done = convert_with_provenance(wanted)
+        else:
+            done = _convert(wanted)
     return replace(done, notes=(*idle, *done.notes))
 
 

@@ -79,9 +79,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         action="store_true",
         help="infer from however few samples, and believe recordings that seem to be filtered",
     )
-    section(parser, "what is written").add_argument(
+    written = section(parser, "what is written")
+    written.add_argument(
         "--timings", action="store_true", help="print how long each stage took, to stderr"
     )
+    written.add_argument(
+        "--threads", type=whole_number, metavar="N",
+        help="work in so many threads (default: as many as the process may use, and pay)",
+    )  # fmt: skip
     parser.set_defaults(run=run)
 
 
@@ -155,6 +160,13 @@ def _shared_options(args: argparse.Namespace) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Convert, print the waterfall, and say what was assumed."""
     prepare()
+    from lbr2pgo.support.threads import at_most
+
+    with at_most(args.threads):
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     if args.all_images or len(args.binaries) > 1:
         shows_timings = args.timings or messages.is_verbose()
         options = _images_options(args)

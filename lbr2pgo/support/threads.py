@@ -1,22 +1,85 @@
-"""Work on items in several threads at once."""
+"""Work on items in several threads at once, as many as this process may use.
+
+What a thread of ours starts has the same limit as the thread that started it.
+"""
 
 from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar, copy_context
+from functools import partial
+from itertools import chain, islice
+from pathlib import Path
 from queue import SimpleQueue
 from threading import Event, Lock
 from typing import TypeVar, TypeVarTuple, Unpack
 
+from lbr2pgo.support.errors import InputError
+
 T = TypeVar("T")
+Item = TypeVar("Item")
 Ts = TypeVarTuple("Ts")
 
+_LIMIT: ContextVar[int | None] = ContextVar("threads", default=None)
+MANY = 16
+"""So many threads work on parts of code that are read one by one: each has memory of its own."""
+_GROUPS, _OWN_GROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
-def threads() -> int:
-    """How many threads to work in: one for each processor, but what we do is not worth many."""
-    return min(len(os.sched_getaffinity(0)), 2)
+
+def threads(worth: int = 2) -> int:
+    """How many threads to work in: as `at_most` says, else one for each usable processor.
+
+    `worth` is how many pay, where nobody asked for another number.
+    """
+    return _LIMIT.get() or min(usable_processors(), worth)
+
+
+@contextmanager
+def at_most(limit: int | None) -> Iterator[None]:
+    """Work in so many threads meanwhile; None stands for as many as pay.
+
+    Raises InputError for none at all.
+    """
+    if limit is not None and limit < 1:
+        raise InputError("no thread may work", cure="Allow one at least (--threads 1).")
+    before = _LIMIT.set(limit)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(before)
+
+
+def usable_processors(groups: Path = _GROUPS) -> int:
+    """Those that this process may run on, and no more than its control groups give it time of.
+
+    `groups` is where control groups (version 2) are mounted.
+    """
+    processors = len(os.sched_getaffinity(0))
+    for share in _shares(groups):
+        processors = min(processors, max(1, round(share)))
+    return processors
+
+
+def _shares(groups: Path) -> Iterator[float]:
+    """How many processors' time each limited group around this process has (`cpu.max`)."""
+    try:
+        own = _OWN_GROUP.read_text().rpartition("0::/")[2].strip()
+    except OSError:  # no /proc
+        return
+    for group in (groups / own, *(groups / own).parents):
+        if group.is_relative_to(groups) and (limit := group / "cpu.max").is_file():
+            quota, period = limit.read_text().split()
+            if quota != "max":
+                yield int(quota) / int(period)
+
+
+def _as_here(work: Callable[[], T]) -> Callable[[], T]:
+    """The same for another thread, under the limit of this one."""
+    return partial(copy_context().run, work)
 
 
 def distribute(
@@ -46,7 +109,7 @@ def distribute(
             raise
 
     with ThreadPoolExecutor(len(workers), "lbr2pgo-worker") as pool:
-        tasks = [pool.submit(work, worker) for worker in workers]
+        tasks = [pool.submit(_as_here(partial(work, worker))) for worker in workers]
         try:
             for task in tasks:
                 task.result()
@@ -78,9 +141,28 @@ def in_order(
 
     pending: deque[Future[T]] = deque()
     with ThreadPoolExecutor(len(workers), "lbr2pgo-worker") as pool:
-        for item in items:
-            pending.append(pool.submit(work, *item))
-            if len(pending) > len(workers):
+        try:
+            for item in items:
+                pending.append(pool.submit(_as_here(partial(work, *item))))
+                if len(pending) > len(workers):
+                    yield pending.popleft().result()
+            while pending:
                 yield pending.popleft().result()
-        while pending:
-            yield pending.popleft().result()
+        finally:
+            for task in pending:
+                task.cancel()
+
+
+def made_of_each(make: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
+    """What is made of each item, in their order, in as many threads as may work (see `in_order`).
+
+    >>> list(made_of_each(str, [2, 3]))
+    ['2', '3']
+    """
+    waiting = iter(items)
+    begun = list(islice(waiting, 2))
+    width = threads(MANY) if len(begun) > 1 else 1
+    waiting = chain(begun, waiting)
+    if width == 1:
+        return map(make, waiting)
+    return in_order(((item,) for item in waiting), [make] * width)

@@ -80,7 +80,7 @@ class RandomTraces:
         functions = discover(program.image, program.symbols)
         table = program.instructions_for(functions.start[~functions.is_pseudo])
         image = program.image
-        code = idioms_of(image).normalized(disassembled(image, functions, table))
+        code = disassembled(image, functions, table, idioms_of(image).normalized)
         self._pseudo = functions.start[functions.is_pseudo].tolist()
         self._address = code.address.tolist()
         self._kind = code.kind.tolist()
@@ -153,7 +153,7 @@ def code_of(program: Program, *names: str) -> Disassembly:
     image, functions = program.image, discover(program.image, program.symbols)
     rows = [functions.names.index(name) for name in names] or list(range(len(functions)))
     table = decode(image, functions.ranges.take(np.array(rows)))
-    return idioms_of(image).normalized(disassembled(image, functions, table))
+    return disassembled(image, functions, table, idioms_of(image).normalized)
 
 
 def blocks_of(program: Program, name: str = "_start") -> list[tuple[int, int, bool]]:

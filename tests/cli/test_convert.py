@@ -104,6 +104,32 @@ def test_what_lies_outside_is_listed_by_mapped_file(command, tmp_path: Path) -> 
     assert steps["branches_in_image"]["outside"] == {"ld-linux-x86-64.so.2": 32}
 
 
+@pytest.mark.parametrize(
+    ("recording", "program"),
+    [(RECORDING, PIE), (TESTBINS / "recordings/aarch64-interp.pie.perf.data",
+                        TESTBINS / "aarch64/interp.pie")],
+)  # fmt: skip
+def test_outputs_are_the_same_with_any_number_of_threads(
+    command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recording: Path, program: Path
+) -> None:
+    for size in ("code.decode._AT_ONCE", "blocks.disassembly._AT_ONCE", "blocks.references._PIECE"):
+        monkeypatch.setattr(f"lbr2pgo.program.{size}", 256)  # so that there are many parts
+    found = []
+    for threads in (1, 2, 3, 8):
+        out = tmp_path / str(threads)
+        words = ("convert", recording, "--binary", program, "--threads", threads)
+        assert command(*words, *outputs(out)).code == 0
+        found.append(contents(out))
+    assert found[0]
+    assert all(each == found[0] for each in found[1:])
+
+
+def test_no_threads_are_refused(command) -> None:
+    answer = command("convert", RECORDING, "--binary", PIE, "--threads", 0)
+    assert answer.code == 2
+    assert "no thread may work" in answer.err
+
+
 def test_both_forms_of_the_sample_profile_say_the_same(command, tmp_path: Path) -> None:
     text, binary = tmp_path / "text", tmp_path / "binary"
     convert = ("convert", RECORDING, "--binary", PIE, "--llvm")

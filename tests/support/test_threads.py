@@ -1,13 +1,24 @@
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import pytest
 
-from lbr2pgo.support.threads import distribute, in_order
+from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.threads import (
+    MANY,
+    at_most,
+    distribute,
+    in_order,
+    made_of_each,
+    threads,
+    usable_processors,
+)
 
 
 def endless(made: list[int]) -> Iterator[tuple[int]]:
@@ -99,3 +110,65 @@ def test_what_making_or_working_raises_ends_the_results(broken: str) -> None:
 
     with pytest.raises(ZeroDivisionError if broken == "worker" else ValueError):
         list(in_order(items(), [partial(divmod, 2)]))
+
+
+def test_what_waits_is_not_begun_after_the_last_result() -> None:
+    begun: list[int] = []
+    may_end = threading.Event()
+
+    def work(item: int) -> int:
+        begun.append(item)
+        assert item == 1 or may_end.wait(timeout=10)
+        return item
+
+    results = in_order(endless([]), [work, work])
+    assert next(results) == 1
+    threading.Timer(0.05, may_end.set).start()
+    results.close()  # as Ctrl-C does
+    assert len(begun) <= 3
+
+
+@pytest.mark.parametrize("limit", [1, 2, 64])
+def test_few_items_are_in_flight_whatever_the_threads(limit: int) -> None:
+    made: list[int] = []
+    with at_most(limit):
+        results = made_of_each(lambda item: item[0], endless(made))
+        assert [next(results) for _ in range(3)] == [1, 2, 3]
+    assert len(made) <= limit + 5
+
+
+def test_threads_are_as_many_as_are_allowed_there_and_in_threads_of_ours() -> None:
+    with at_most(3):
+        assert threads() == threads(MANY) == 3
+        assert list(in_order([(), ()], [threads] * 2)) == [3, 3]
+        with at_most(None):
+            assert threads() <= 2
+    assert threads(1) == 1
+
+
+def test_no_thread_at_all_is_refused() -> None:
+    with pytest.raises(InputError, match="no thread may work"), at_most(0):
+        pytest.fail("worked")
+
+
+def test_one_item_takes_no_thread() -> None:
+    assert list(made_of_each(lambda _: threading.current_thread(), [0])) == [
+        threading.current_thread()
+    ]
+
+
+@pytest.mark.parametrize(
+    ("limits", "share"),
+    [({}, None), ({"": "max 100000"}, None), ({"": "150000 100000"}, 2), ({"": "5000 100000"}, 1),
+     ({"a": "300000 100000", "a/b": "100000 100000"}, 1)],
+)  # fmt: skip
+def test_control_groups_limit_the_processors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limits: dict[str, str], share: int | None
+) -> None:
+    for group, limit in limits.items():
+        (tmp_path / group).mkdir(exist_ok=True, parents=True)
+        (tmp_path / group / "cpu.max").write_text(f"{limit}\n")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("lbr2pgo.support.threads._OWN_GROUP", tmp_path / "own")
+    (tmp_path / "own").write_text("3:cpuset:/\n0::/a/b\n")
+    assert usable_processors(tmp_path) == (share or 8)

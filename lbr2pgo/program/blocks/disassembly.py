@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal, taken
+from lbr2pgo.support.threads import made_of_each
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +89,17 @@ class Disassembly:
 _COLUMNS = tuple(c.name for c in fields(Disassembly) if c.name not in ("functions", "data"))
 
 
-def disassembled(image: Image, functions: BinaryFunctions, table: InstructionTable) -> Disassembly:
-    """The instructions of `table` that lie in the body of a function.
+_AT_ONCE = 1 << 16
+"""Instructions that a thread takes together, about."""
+
+
+def disassembled(
+    image: Image,
+    functions: BinaryFunctions,
+    table: InstructionTable,
+    normalized: Callable[[Disassembly], Disassembly],
+) -> Disassembly:
+    """The instructions of `table` that lie in the body of a function, normalized.
 
     A jump just behind the function's end stands for unreachable code and becomes a `nop`.
     """
@@ -95,23 +107,49 @@ def disassembled(image: Image, functions: BinaryFunctions, table: InstructionTab
     bodies = ByteRanges(functions.start, np.minimum(functions.end, following))
     first, past = (np.searchsorted(table.address, b) for b in (bodies.start, bodies.end))
     held = np.flatnonzero(first < past)
-    rows = numbers_in(first[held], past[held])
-    function = np.repeat(held, (past - first)[held])
-    data, bounds, pieces = gather(image, bodies.take(held))
-    piece = last_at_or_below(pieces, table.address[rows])
-    offset = np.array(bounds)[piece] + (table.address[rows] - pieces[piece]).astype(np.int64)
-    code = Disassembly(
+    group = np.cumsum((past - first)[held]) // _AT_ONCE
+
+    def of(held: I64) -> Disassembly:
+        rows, function = numbers_in(first[held], past[held]), np.repeat(held, (past - first)[held])
+        code = _placed(image, functions, bodies.take(held), table.take(rows), function)
+        return normalized(code.passing(_jumps_past_end(code)))
+
+    parts = np.split(held, np.flatnonzero(np.diff(group)) + 1)
+    return _joined(list(made_of_each(of, parts)))
+
+
+def _placed(
+    image: Image, functions: BinaryFunctions, bodies: ByteRanges, table: InstructionTable,
+    function: I64,
+) -> Disassembly:  # fmt: skip
+    """Instructions, each in the body of a function."""
+    data, bounds, pieces = gather(image, bodies)
+    behind = np.array(bounds[:-1], np.uint64) - pieces  # wraps around, and back
+    offset = table.address + behind[last_at_or_below(pieces, table.address)]
+    return Disassembly(
         functions,
         data,
-        image_addresses(table.address[rows]),
-        table.size[rows],
-        table.kind[rows],
-        image_addresses(table.target[rows]),
-        table.has_target[rows],
+        image_addresses(table.address),
+        table.size,
+        table.kind,
+        image_addresses(table.target),
+        table.has_target,
         function,
-        offset,
+        offset.astype(np.int64),
     )
-    return code.passing(_jumps_past_end(code))
+
+
+def _joined(parts: Sequence[Disassembly]) -> Disassembly:
+    """All of one part or more, of which each begins behind the one before it."""
+    if len(parts) == 1:
+        return parts[0]
+    before = np.cumsum([0, *(len(part.data) for part in parts)]).tolist()
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(p, name) for p in parts]) for name in _COLUMNS[:-1]
+    }
+    offset = [part.offset + start for part, start in zip(parts, before, strict=False)]
+    data = np.concatenate([part.data for part in parts])
+    return replace(parts[0], data=data, offset=np.concatenate(offset), **columns)
 
 
 def _jumps_past_end(code: Disassembly) -> Bools:

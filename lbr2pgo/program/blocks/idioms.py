@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -50,7 +50,7 @@ def _none_unsupported(code: Disassembly) -> Bools:
     return np.zeros(len(code), np.bool_)
 
 
-def _no_branches(_code: U8, _address: int, _targets: ImageAddresses) -> ImageAddresses:
+def _no_branches(_pieces: Iterable[tuple[U8, int]], _targets: ImageAddresses) -> ImageAddresses:
     return np.empty(0, np.uint64)
 
 
@@ -93,6 +93,6 @@ class Idioms:
     """Instructions that BOLT can't move."""
     padding: re.Pattern[bytes] | None = None
     """What compilers put between functions; None if that is not known."""
-    branches_to: Callable[[U8, int, ImageAddresses], ImageAddresses] = _no_branches
+    branches_to: Callable[[Iterable[tuple[U8, int]], ImageAddresses], ImageAddresses] = _no_branches
     """Sources of what looks, at any byte of some code, like a direct branch to one of the targets.
-    Takes the bytes, their address, and the targets, which ascend."""
+    Takes pieces of it with their addresses, and the targets, which ascend."""

@@ -29,8 +29,9 @@ def indirect_targets(program: Program, addresses: PlacedAddresses) -> IndirectTa
     """Places that indirect jumps of the functions that hold these addresses may lead to."""
     image, idioms = program.image, idioms_of(program.image)
     functions, references = discover(image, program.symbols), read_references(image)
-    code = disassembled(image, functions, program.instructions_for(addresses))
-    tables = find_jump_tables(image, idioms.normalized(code), references, idioms)
+    table = program.instructions_for(addresses)
+    code = disassembled(image, functions, table, idioms.normalized)
+    tables = find_jump_tables(image, code, references, idioms)
     labels = references.labels if image.layout.is_pie else _stored_addresses(image)
     labels = distinct(labels)
     labels = labels[~among(labels, program.regions.start)]
@@ -54,10 +55,8 @@ class SwitchCases:
 def switch_cases(program: Program, addresses: ImageAddresses) -> SwitchCases:
     """The cases of the switches in the functions that hold these addresses, as code tells them."""
     image, idioms = program.image, idioms_of(program.image)
-    code = disassembled(
-        image, discover(image, program.symbols), program.instructions_for(addresses)
-    )
-    code = idioms.normalized(code)
+    functions, table = discover(image, program.symbols), program.instructions_for(addresses)
+    code = disassembled(image, functions, table, idioms.normalized)
     found = table_entries(image, code, read_references(image), idioms)
     jumps, of = np.unique(found.jump, return_inverse=True)
     switches = [idioms.switch(code, row) for row in code.at(jumps).tolist()]

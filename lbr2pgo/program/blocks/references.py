@@ -34,7 +34,7 @@ from lbr2pgo.support.tables import ascending, seal
 _SYMBOL = np.dtype(
     [("skip", "<u4"), ("info", "<u2"), ("section", "<u2"), ("value", "<u8"), ("size", "<u8")]
 )
-_PIECE, _LONGEST_BRANCH = 1 << 24, 6
+_PIECE, _LONGEST_BRANCH = 1 << 20, 6
 """Bytes of code that are looked at together, and of a direct branch (x86: Jcc rel32)."""
 _NOT_READ = (".plt", ".rela.plt", ".got.plt", ".eh_frame", ".gcc_except_table")
 
@@ -121,12 +121,10 @@ def possible_callers(image: Image, code: Disassembly, idioms: Idioms) -> I64:
     inside = np.zeros(len(functions), np.bool_)
     inside[code.function] = True
     middles = code.address[code.address != functions.start[code.function]]
-    found = [np.zeros(0, np.int64)]
-    for data, address in _executable(image) if len(middles) else ():
-        caller = functions.containing(idioms.branches_to(data, address, middles))
-        found.append(caller[(caller >= 0) & ~inside[caller]])
-    callers = distinct(np.concatenate(found))
-    return callers[~functions.is_pseudo[callers]]
+    pieces = _executable(image) if len(middles) else iter(())
+    callers = distinct(functions.containing(idioms.branches_to(pieces, middles)))
+    callers = callers[callers >= 0]
+    return callers[~inside[callers] & ~functions.is_pseudo[callers]]
 
 
 def _executable(image: Image) -> Iterator[tuple[U8, int]]:

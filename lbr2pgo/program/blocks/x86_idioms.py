@@ -11,7 +11,7 @@ Jump tables are recognised by the idioms that compilers emit, within BOLT's limi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from dataclasses import replace
 
 import numpy as np
@@ -33,6 +33,7 @@ from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.distinct import among
+from lbr2pgo.support.threads import made_of_each
 
 _MASK = (1 << 64) - 1
 _LONGEST_SEARCH = 4096
@@ -120,19 +121,23 @@ def rip_relative_leas(code: Disassembly) -> tuple[I64, ImageAddresses]:
     return rows, code.address[rows] + np.uint64(_LEA_SIZE) + displacement.view(np.uint64)
 
 
-def branches_to(code: U8, address: int, targets: ImageAddresses) -> ImageAddresses:
+def branches_to(pieces: Iterable[tuple[U8, int]], targets: ImageAddresses) -> ImageAddresses:
     """Sources of what looks, at any byte of some code, like a direct branch to a target.
 
-    Targets ascend.
+    Pieces of code have addresses; targets ascend.
     """
-    wanted, found = address_filter(targets), np.empty((_BRANCHES_AT_ONCE, 2), np.uint64)
-    sources = [np.empty(0, np.uint64)]
-    at = 0
-    while at + 1 < len(code):
-        at, count = find_branches(code, at, address, wanted, found)
-        source, target = found[:count].T
-        sources.append(source[among(target, targets)])
-    return np.concatenate(sources)
+    wanted = address_filter(targets)
+
+    def found(piece: tuple[U8, int]) -> ImageAddresses:
+        (code, address), rows = piece, np.empty((_BRANCHES_AT_ONCE, 2), np.uint64)
+        sources, at = [np.empty(0, np.uint64)], 0
+        while at + 1 < len(code):
+            at, count = find_branches(code, at, address, wanted, rows)
+            source, target = rows[:count].T
+            sources.append(source[among(target, targets)])
+        return np.concatenate(sources)
+
+    return np.concatenate([np.empty(0, np.uint64), *made_of_each(found, pieces)])
 
 
 def jump_tables(code: Disassembly) -> TableUses:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,15 +12,16 @@ from lbr2pgo.program.code.architecture import PADDING, Architecture, MachineCode
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddress, ImageAddresses, image_addresses
-from lbr2pgo.support.arrays import U8, Bools
+from lbr2pgo.support.arrays import U8, U64, Bools
 from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.intervals import last_at_or_below
+from lbr2pgo.support.threads import made_of_each
 
 if TYPE_CHECKING:
     import capstone
 
-_AT_ONCE = 1 << 22
-"""Bytes that are decoded together, about: decoding takes many times as much memory as code."""
+_AT_ONCE = 1 << 18
+"""Bytes that a thread decodes together, about: it takes many times as much memory as code."""
 
 
 def decode(image: Image, ranges: ByteRanges) -> InstructionTable:
@@ -28,7 +30,7 @@ def decode(image: Image, ranges: ByteRanges) -> InstructionTable:
     Bytes that are no instruction, and bytes that the file does not hold, leave a gap. Where
     ranges overlap, the one that starts first has the bytes.
     """
-    return InstructionTable.joined([_decoded(image, part) for part in _parts(ranges)])
+    return InstructionTable.joined(list(made_of_each(partial(_decoded, image), _parts(ranges))))
 
 
 def _parts(ranges: ByteRanges) -> Iterator[ByteRanges]:
@@ -116,7 +118,29 @@ def gather(image: Image, ranges: ByteRanges) -> tuple[U8, list[int], ImageAddres
     starts = np.concatenate([starts[:1], np.maximum(starts[1:], taken)])
     kept = starts < ends
     starts, sizes = starts[kept], (ends - starts)[kept]
-    pieces = [image.stored(a, n) for a, n in zip(starts.tolist(), sizes.tolist(), strict=True)]
+    pieces = list(_stored(image, starts, starts + sizes))
     bounds = np.cumsum([0, *map(len, pieces)]).tolist()
     data = np.frombuffer(b"".join([*pieces, bytes(PADDING)]), np.uint8)
     return data, bounds, image_addresses(starts)
+
+
+_NEAR, _TOGETHER = np.uint64(1 << 12), np.uint64(1 << 20)
+"""Bytes between ranges that are read along, as many as another reading costs; and about how many
+are read at once."""
+
+
+def _stored(image: Image, starts: U64, ends: U64) -> Iterator[bytes]:
+    """What the file holds of ranges, which ascend and are disjoint."""
+    is_near = (starts[1:] - ends[:-1] < _NEAR) & (
+        starts[1:] // _TOGETHER == starts[:-1] // _TOGETHER
+    )
+    for rows in np.split(np.arange(len(starts)), np.flatnonzero(~is_near) + 1):
+        ranges = list(zip(starts[rows].tolist(), ends[rows].tolist(), strict=True))
+        if not ranges:
+            return
+        first, past = ranges[0][0], ranges[-1][1]
+        data = image.stored(first, past - first)
+        if len(data) < past - first:  # a segment ends there, or its part in the file
+            yield from (image.stored(start, end - start) for start, end in ranges)
+        else:
+            yield from (data[start - first : end - first] for start, end in ranges)

@@ -38,7 +38,7 @@ from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.threads import distribute, threads
+from lbr2pgo.support.threads import MANY, distribute, threads
 
 GroupT = TypeVar("GroupT")
 
@@ -194,7 +194,7 @@ class Symbolizer:
             found = _look_up(table_of(unit, there), there)
             groups[unit] = group_of(self._read(unit, rows, there, found))
 
-        distribute(by_unit, [read] * threads())
+        distribute(by_unit, [read] * threads(MANY))
         return [groups[unit] for unit, _ in by_unit]
 
     def _read(self, unit: int, rows: I64, addresses: U64, found: Records) -> _Read:
@@ -300,7 +300,7 @@ class Symbolizer:
             dies, back = np.unique(ranges["owner"], return_inverse=True)
             found[unit] = ranges, describe(dwarf, at, sections, dies)[back]
 
-        distribute([(unit,) for unit in units], [read] * threads())
+        distribute([(unit,) for unit in units], [read] * threads(MANY))
         ordered = sorted(units, key=lambda unit: self._homes[unit][0] is not self.dwarf)
         for dwarf, same in groupby(ordered, key=lambda unit: self._homes[unit][0]):
             yield dwarf, [found[unit] for unit in same]

@@ -53,6 +53,12 @@ def test_bytes_are_gathered_once_in_the_order_of_addresses(
     assert [held.index(int(start) - BASE) for start in starts] == starts_in_data[:-1]
 
 
+def test_of_a_range_past_the_end_of_the_file_there_is_what_the_file_holds(image: Image) -> None:
+    data, bounds, _ = gather(image, ranges((0, 4), (10, len(CODE) + 5000)))
+    assert bytes(data[:-PADDING]) == CODE[:4] + CODE[10:]
+    assert bounds == [0, 4, 4 + len(CODE[10:])]
+
+
 def test_instructions_are_written_with_their_addresses_and_bytes(image: Image) -> None:
     found = list(text(image, BASE + 10, BASE + len(CODE)))
     assert [(address - BASE, code) for address, code, _ in found] == [
