@@ -127,7 +127,9 @@ def _placed(calls: EntryCalls, code: CountedCode, place_of: I64) -> _PlacedCalls
     place = np.full(len(calls.source), -1)
     row = np.searchsorted(code.address, calls.source[calls.has_source])
     place[calls.has_source] = place_of[row]
-    return _PlacedCalls(place, calls.callee, calls.count, calls.names)
+    called, callee = np.unique(calls.callee, return_inverse=True)  # of all functions, a few
+    names = tuple(calls.names[i] for i in called.tolist())
+    return _PlacedCalls(place, callee, calls.count, names)
 
 
 def _table(executed: _Executed, places: PlacesOfLines, calls: _PlacedCalls) -> ProfileTable:

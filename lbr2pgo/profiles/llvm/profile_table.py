@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import compress
 
 import numpy as np
 
@@ -167,13 +168,14 @@ class ProfileTable:
 
     def with_used_names(self) -> ProfileTable:
         """The same without names that nothing has."""
-        of_contexts, of_calls = self.contexts.name, self.calls.callee
-        used, number = np.unique(np.concatenate((of_contexts, of_calls)), return_inverse=True)
+        used = np.zeros(len(self.names), np.bool_)
+        used[self.contexts.name] = used[self.calls.callee] = True
+        number = np.cumsum(used) - 1
         return replace(
             self,
-            names=tuple(self.names[i] for i in used.tolist()),
-            contexts=replace(self.contexts, name=number[: len(of_contexts)]),
-            calls=replace(self.calls, callee=number[len(of_contexts) :]),
+            names=tuple(compress(self.names, used.tolist())),
+            contexts=replace(self.contexts, name=number[self.contexts.name]),
+            calls=replace(self.calls, callee=number[self.calls.callee]),
         )
 
     def tree(self) -> SampleProfile:
