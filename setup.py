@@ -28,7 +28,7 @@ DIRECTIVES = {
 }
 BUSIEST = {
     "_brstack_lines", "_brstack_samples", "_chain_paths", "_file_spans", "_functions", "_lines",
-    "_moments", "_perf_records", "_preaggregated", "_search", "_traces", "_walks",
+    "_moments", "_perf_records", "_preaggregated", "_search", "_selection", "_traces", "_walks",
     "_x86_branches", "key_table", "row_ids", "walk",
 }  # fmt: skip
 """Modules whose loops go over every sample, or over all code and its debug information. At -O2 GCC

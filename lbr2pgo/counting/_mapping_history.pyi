@@ -1,4 +1,4 @@
-from lbr2pgo.support.arrays import I32, U8
+from lbr2pgo.support.arrays import I32, I64, U8, U64
 
 def replay(
     steps: U8, own: I32, parents: I32, latest: I32, before: I32, last: I32, length: I32
@@ -8,4 +8,13 @@ def replay(
     A mapping gets the number of its step. Fills, each (n,): the process's mapping before the step,
     its last one after it, and how many mappings that one ends. Raises IndexError for a process that
     isn't there.
+    """
+
+def last_at(
+    asked: I32, times: U64, pids: I64, first: I64, since: U64, last: I32, found: I64
+) -> None:
+    """Find the last mapping (n,) that each process (n,) had at a time (n,), -1 if none.
+
+    Of the processes (p,), ascending, `first` (p + 1,) are the rows of each in `since` (k,),
+    ascending in each, and `last` (k,). Raises IndexError for rows that aren't there.
     """

@@ -1,6 +1,6 @@
 """The last mapping of each process, event by event."""
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 cdef enum:
     NONE = -1  # no mapping; a process of which no event is
@@ -39,3 +39,57 @@ def replay(
         else:  # execve; or a parent of which nothing is known
             now = NONE
         latest[who] = last[i] = now
+
+
+cdef inline Py_ssize_t _place_of(int64_t pid, const int64_t[::1] pids) except -2 nogil:
+    """The row of a process, `NONE` if it isn't there."""
+    cdef Py_ssize_t low = 0, high = pids.shape[0], middle
+    while low < high:
+        middle = (low + high) >> 1
+        if pids[middle] < pid:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < pids.shape[0] and pids[low] == pid else NONE
+
+
+cdef inline Py_ssize_t _first_after(
+    uint64_t time, const uint64_t[::1] since, Py_ssize_t low, Py_ssize_t high
+) except -1 nogil:
+    """The first of ascending times between two places that is later."""
+    cdef Py_ssize_t middle
+    while low < high:
+        middle = (low + high) >> 1
+        if since[middle] <= time:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def last_at(
+    const int32_t[::1] asked,
+    const uint64_t[::1] times,
+    const int64_t[::1] pids,
+    const int64_t[::1] first,
+    const uint64_t[::1] since,
+    const int32_t[::1] last,
+    int64_t[::1] found,
+):
+    cdef Py_ssize_t i, who, place, stop
+    # Where the sample before was found, and until when it would have been: most are of one process.
+    cdef uint64_t begin = 1, end = 0
+    for i in range(asked.shape[0]):
+        if i > 0 and asked[i] == asked[i - 1] and begin <= times[i] <= end:
+            found[i] = found[i - 1]
+            continue
+        found[i], begin, end = NONE, 0, <uint64_t>-1
+        who = _place_of(asked[i], pids)
+        if who == NONE:
+            continue
+        stop = first[who + 1]
+        place = _first_after(times[i], since, first[who], stop)
+        if place < stop:
+            end = since[place] - 1
+        if place > first[who]:
+            found[i], begin = last[place - 1], since[place - 1]

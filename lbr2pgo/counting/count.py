@@ -35,6 +35,16 @@ from typing import Generic, TypeVar
 
 import numpy as np
 
+from lbr2pgo.counting._selection import (
+    NO_STACK,
+    NOT_CHOSEN,
+    NOT_MAPPED,
+    OTHER_EVENT,
+    OTHER_PROCESS,
+    READ,
+    count_entries,
+    select,
+)
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.bias import Correction, Ends, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
@@ -200,12 +210,20 @@ class _SampleTally:
         """Count samples with their weights against bias."""
         self.weighed = (self.weighed or 0) + int(weight.sum())
 
-    def count_entries(self, batch: BranchStacks, kept: BranchStacks, counted: Bools) -> None:
+    def count_samples(self, steps: U64) -> None:
+        """Count what `select` says of a batch."""
+        self.read += int(steps[READ])
+        self.other_event += int(steps[OTHER_EVENT])
+        self.other_process += int(steps[OTHER_PROCESS])
+        self.not_chosen += int(steps[NOT_CHOSEN])
+        self.no_stack += int(steps[NO_STACK])
+        self.not_mapped += int(steps[NOT_MAPPED])
+
+    def count_entries(self, batch: BranchStacks, kept: BranchStacks, spaces: I64) -> None:
         """Count the entries of a batch, and those that its stacks lose."""
-        weight = kept.weight[counted]
-        whole, left = (np.diff(each.offsets)[counted].astype(np.uint64) for each in (batch, kept))
-        self.branches += int((weight * whole).sum())
-        self.dropped += int((weight * (whole - left)).sum())
+        branches, dropped = count_entries(kept.weight, batch.offsets, kept.offsets, spaces)
+        self.branches += branches
+        self.dropped += dropped
 
     @property
     def selected(self) -> int:
@@ -287,33 +305,29 @@ class _Selection:
     ) -> tuple[I64, U8]:
         """Spaces (n,), negative for samples not to be counted, and kinds of stacks (n,)."""
         spaces = mapping.spaces_of(batch.pid, batch.time)
-        weight = batch.weight
-        event_ok = self._wanted[batch.event]
-        pid_ok = self._chooser.of_processes(batch)
-        rest_ok = self._chooser.of_the_rest(batch)
         has_stack = batch.ip != 0 if self._by_instruction else np.diff(batch.offsets) > 0
-        chosen = event_ok & pid_ok & rest_ok
-        mapped = spaces >= 0
-        counted = chosen & has_stack & mapped
-        skipped = self._skipped(batch, mapping, np.where(counted, spaces, -1))
-        counted &= ~skipped
-        tally.read += int(weight.sum())
-        tally.other_event += int(weight[~event_ok].sum())
-        tally.other_process += int(weight[event_ok & ~pid_ok].sum())
-        tally.not_chosen += int(weight[event_ok & pid_ok & ~rest_ok].sum())
-        tally.no_stack += int(weight[chosen & ~has_stack].sum())
-        tally.not_mapped += int(weight[chosen & has_stack & ~mapped].sum())
-        tally.in_prologue += int(weight[skipped].sum())
-        return np.where(counted, spaces, -1), self._kinds[batch.event]
-
-    def _skipped(self, batch: BranchStacks, mapping: AddressSpaces, spaces: I64) -> Bools:
-        skipped = np.zeros(len(batch), dtype=np.bool_)
+        own, rest = self._chooser.of_processes(batch), self._chooser.of_the_rest(batch)
+        steps = select(batch.event, batch.weight, self._wanted, own, rest, has_stack, spaces)
+        tally.count_samples(steps)
         if self._skips_leaf is not None:
-            for space, rows in rows_by(spaces):
-                if space >= 0:
-                    leaves, _ = mapping.to_image(space, batch.ip[rows])
-                    skipped[rows] = self._skips_leaf(leaves)
-        return skipped
+            skipped = _skipped(batch, mapping, spaces, self._skips_leaf)
+            tally.in_prologue += int(batch.weight[skipped].sum())
+            spaces[skipped] = -1
+        return spaces, self._kinds[batch.event]
+
+
+def _skipped(
+    batch: BranchStacks,
+    mapping: AddressSpaces,
+    spaces: I64,
+    skips_leaf: Callable[[PlacedAddresses], Bools],
+) -> Bools:
+    skipped = np.zeros(len(batch), dtype=np.bool_)
+    for space, rows in rows_by(spaces):
+        if space >= 0:
+            leaves, _ = mapping.to_image(space, batch.ip[rows])
+            skipped[rows] = skips_leaf(leaves)
+    return skipped
 
 
 def is_wanted(event: EventInfo, name: str | None) -> bool:
@@ -394,7 +408,7 @@ class SampleReading:
             self.tally.expect(kept, self.source.info.path)
             self.tally.weigh(kept.weight[spaces >= 0])
             spaces = np.where(kept.weight > 0, spaces, -1)
-        self.tally.count_entries(batch, kept, spaces >= 0)
+        self.tally.count_entries(batch, kept, spaces)
         if self._ends is not None:
             self._ends.append(ends_of(kept, spaces, kinds, self.spaces))
         for look in self.onlookers:

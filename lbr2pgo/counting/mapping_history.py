@@ -11,11 +11,10 @@ from collections.abc import Container
 
 import numpy as np
 
-from lbr2pgo.counting._mapping_history import replay
+from lbr2pgo.counting._mapping_history import last_at, replay
 from lbr2pgo.model.space_event_log import COMM, FORK, SpaceEventLog
 from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools, Records
 from lbr2pgo.support.distinct import begins, distinct, place_of
-from lbr2pgo.support.intervals import last_at_or_below
 
 NONE = -1
 """No mapping."""
@@ -31,25 +30,14 @@ class Timeline:
 
         Ordered by process, then time; of several at one time the last one counts.
         """
-        self._pids, self._owner, self._last = pids, owner, last
-        self._times = distinct(since)
-        self._keys = self._key(owner, since)
+        self._pids, self._since, self._last = pids, since, last
+        self._first = np.searchsorted(owner, np.arange(len(pids) + 1))
 
     def at(self, pids: I32, times: U64) -> I64:
         """The last mapping (n,) that each process (n,) had at that time, else `NONE`."""
-        own = place_of(pids, self._pids)
-        place = last_at_or_below(self._keys, self._key(own, times))
-        is_known = (own >= 0) & (place >= 0)
-        is_known[is_known] = self._owner[place[is_known]] == own[is_known]
-        found = np.full(len(pids), NONE, np.int64)
-        found[is_known] = self._last[place[is_known]]
+        found = np.empty(len(pids), np.int64)
+        last_at(pids, times, self._pids, self._first, self._since, self._last, found)
         return found
-
-    def _key(self, owner: I32 | I64, times: U64) -> I64:
-        """One number for process and time, in their order."""
-        rank = np.searchsorted(self._times, times, side="right")
-        key: I64 = owner.astype(np.int64) * (len(self._times) + 1) + rank
-        return key
 
 
 class MappingHistory:
