@@ -1,6 +1,6 @@
 """Traces of branch stacks, counted."""
 
-from libc.stdint cimport uint64_t
+from libc.stdint cimport int64_t, uint64_t
 
 from lbr2pgo.native.bits cimport BRANCH, END, FROM, PREDICTED, TO
 from lbr2pgo.counting._file_spans cimport FileSpans, note
@@ -65,3 +65,25 @@ def count_traces(Stacks stacks, KeyTable table, uint64_t[::1] tallies, FileSpans
         for i in range(stacks.size):
             if begin(stacks, i, &walk):
                 _count(&walk, table, &tallies[0], files, i)
+
+
+cdef inline bint _touches(Stacks stacks, Py_ssize_t i) except -1 nogil:
+    """Whether an entry of a sample that counts begins or ends in the image, whatever it is."""
+    cdef Walk walk
+    cdef const uint64_t* entry
+    cdef uint64_t size
+    cdef bint found = False
+    if not begin(stacks, i, &walk):
+        return False
+    size, entry = walk.high - walk.low, walk.rest
+    while entry != walk.stop:
+        found |= entry[0] - walk.low < size or entry[1] - walk.low < size
+        entry += 3
+    return found
+
+
+def touching(Stacks stacks, int64_t[::1] spaces):
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(stacks.size):
+            spaces[i] = stacks.spaces[i] if _touches(stacks, i) else -1

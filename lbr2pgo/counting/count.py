@@ -50,6 +50,7 @@ from lbr2pgo.counting.bias import Correction, Ends, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.chosen_samples import Chooser, SampleChoice
 from lbr2pgo.counting.find_image import ImageMatch
+from lbr2pgo.counting.many_images import add_to_all
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.place import ImageFacts, place_images
 from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
@@ -479,7 +480,7 @@ def count_together(
         [TraceTable(reading.spaces, files) for reading in readings] for _ in range(threads())
     ]
     with closing(_of_each(readings, progress)) as batches:
-        distribute(batches, [partial(_add, tables) for tables in (first, *others)])
+        distribute(batches, [partial(add_to_all, tables) for tables in (first, *others)])
     for tables in others:
         for table, other in zip(first, tables, strict=True):
             table.merge(other)
@@ -491,11 +492,6 @@ def look_together(readings: Sequence[SampleReading], progress: Progress | None =
     with closing(_of_each(readings, progress)) as batches:
         for _ in batches:
             pass
-
-
-def _add(tables: Sequence[TraceTable], *selected: Selected) -> None:
-    for table, each in zip(tables, selected, strict=True):
-        table.add(*each)
 
 
 def _counted(reading: SampleReading, table: TraceTable) -> Counted[BranchCounts]:

@@ -6,6 +6,9 @@ That a mapping goes away is not recorded: of overlapping ones between two `execv
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from lbr2pgo.counting._file_spans import FileSpans
@@ -87,8 +90,8 @@ class MappedFiles:
         """Counts by the files' names, without those that have none."""
         return {name: int(counts[i]) for name, i in self._numbers.items() if counts[i]}
 
-    def spans_of(self, batch: BranchStacks, spaces: I64, counts: U64) -> FileSpans:
-        """What the samples of a batch that are counted had mapped; `counts` are added to."""
+    def spans_of(self, batch: BranchStacks, spaces: I64) -> Callable[[U64], FileSpans]:
+        """What the samples of a batch that are counted had mapped, to be added to some counts."""
         if len(self._spans) > _MOST_KEPT:
             self._spans.clear()
         last = np.full(len(batch), _EVERYWHERE, np.int64)
@@ -100,7 +103,8 @@ class MappedFiles:
         lasts = _KERNEL, *asked.tolist()
         spans, files = zip(*map(self._spans_up_to, lasts), strict=True)
         offsets = np.cumsum([0, *map(len, files)], dtype=np.int64)
-        return FileSpans(of_sample, offsets, np.concatenate(spans), np.concatenate(files), counts)
+        columns = of_sample, offsets, np.concatenate(spans), np.concatenate(files)
+        return partial(FileSpans, *columns)
 
     def _files_of(self, events: SpaceEventLog) -> I64:
         """The number of the file that each event (n,) maps as code, `NONE` if none."""

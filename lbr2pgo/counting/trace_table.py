@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+
 import numpy as np
 
-from lbr2pgo.counting._traces import count_traces
+from lbr2pgo.counting._file_spans import FileSpans
+from lbr2pgo.counting._traces import count_traces, touching
 from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
 from lbr2pgo.counting.borders import Borders, borders_of, merge
 from lbr2pgo.counting.mapped_files import MappedFiles
@@ -26,6 +30,19 @@ def stacks_of(batch: BranchStacks, spaces: I64, kinds: U8, bounds: U64) -> Stack
     return Stacks(batch.entries, batch.offsets, spaces, kinds, batch.weight, bounds)
 
 
+Spans = Callable[[U64], FileSpans]
+"""Adds to counts by file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Far:
+    """What samples are to an image that they do not touch, whichever it is."""
+
+    tallies: U64
+    """As in `TraceTable`."""
+    by_file: U64
+
+
 class TraceTable:
     """Counts traces by run-time address, as they come; memory grows with distinct ones only."""
 
@@ -39,10 +56,40 @@ class TraceTable:
 
     def add(self, batch: BranchStacks, spaces: I64, kinds: U8) -> None:
         """Count a batch, given each sample's space (`AddressSpaces.spaces_of`) and `StackKind`."""
-        files = None
-        if self._files is not None:
-            files = self._files.spans_of(batch, spaces, self._by_file)
-        stacks = stacks_of(batch, spaces, kinds, self._spaces.bounds)
+        spans = self.spans_of(batch, spaces)
+        self._count(batch, spaces, kinds, self._spaces.bounds, spans)
+
+    def add_near(
+        self, batch: BranchStacks, spaces: I64, kinds: U8, far: Far, spans: Spans | None
+    ) -> None:
+        """The same of a batch of which it is known what it is to an image far from all of it.
+
+        Only samples that touch this image are counted, instead of as if they were far from it.
+        """
+        bounds, near = self._spaces.bounds, np.empty_like(spaces)
+        touching(stacks_of(batch, spaces, kinds, bounds), near)
+        self._count(batch, near, kinds, bounds, spans)
+        # Numbers wrap around on the way.
+        taken = replace(batch, weight=-batch.weight)
+        self._count(taken, near, kinds, np.zeros_like(bounds), spans)
+        self.tallies += far.tallies
+        self._by_file += far.by_file
+
+    def far(self, batch: BranchStacks, spaces: I64, kinds: U8, spans: Spans | None) -> Far:
+        """What a batch is to an image that no sample touches."""
+        other = TraceTable(self._spaces, self._files)
+        other._count(batch, spaces, kinds, np.zeros_like(self._spaces.bounds), spans)
+        return Far(other.tallies, other._by_file)
+
+    def spans_of(self, batch: BranchStacks, spaces: I64) -> Spans | None:
+        """Where the samples of a batch had files mapped; the same for all images."""
+        return None if self._files is None else self._files.spans_of(batch, spaces)
+
+    def _count(
+        self, batch: BranchStacks, spaces: I64, kinds: U8, bounds: U64, spans: Spans | None
+    ) -> None:
+        files = None if spans is None else spans(self._by_file)
+        stacks = stacks_of(batch, spaces, kinds, bounds)
         count_traces(stacks, self._table, self.tallies, files)
 
     def merge(self, other: TraceTable) -> None:
