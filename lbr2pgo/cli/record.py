@@ -74,6 +74,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help=f"which branches to keep, separated by commas: {', '.join(FILTERS)}",
     )
     kept.add_argument(
+        "--samples", type=int, metavar="N",
+        help="keep at most so many of a thread: the software LBR doubles the period, which then "
+        "may begin short, while the program runs",
+    )  # fmt: skip
+    kept.add_argument(
         "--depth", type=int, metavar="N", help=f"entries a sample: {', '.join(map(str, DEPTHS))}"
     )
     kept.add_argument(
@@ -255,6 +260,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         output=args.output,
         period=args.period,
         frequency=args.frequency,
+        most_samples=args.samples,
         filters=tuple(args.filter),
         depth=args.depth,
         call_stack=args.call_stack,

@@ -75,8 +75,12 @@ class Trainer:
             self._place(need(self._work.training, "training-build"))
             count_in_program(self.training, self._work.counts, self._say)
             return
+        self._period = None
         for build, recording in reversed(self._recorded()):
-            self._record(build, self._training_of(build), recording)
+            training = self._training_of(build)
+            if self._period is not None:  # profiles that are added up have one
+                training = replace(training, period=self._period)
+            self._record(build, training, recording)
 
     def _training_of(self, build: Path) -> Training:
         """Call chains are by frame pointers on hardware, which a build to be shipped has not."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from lbr2pgo.model.doubts import parted
 from lbr2pgo.pgo.steps import CommandLine, Detail, Say, command_words
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.density import ENOUGH
-from lbr2pgo.recorders.emulation import DEFAULT_PERIOD
 from lbr2pgo.recorders.hardware import choose_recorder, record_hardware
 from lbr2pgo.recorders.machine import read_machine
 from lbr2pgo.recorders.options import RecordOptions, Watch
@@ -23,6 +22,8 @@ from lbr2pgo.support.errors import InputError
 
 _SHORTEST_PERIOD = 37
 """The first prime above the usual depth of a stack."""
+_FIRST_PERIOD, _MOST_SAMPLES = 109, 1 << 15
+"""What recordings under the software LBR begin with, and at how many samples a period doubles."""
 _RESERVE = 1.25
 """So many times more samples than would do: which functions are hot changes a little."""
 
@@ -88,6 +89,8 @@ def recordings(training: Training, first: Path) -> list[Path]:
 def record_all(training: Training, first: Path, say: Say, watch: Watch | None = None) -> int | None:
     """Record each training command; gives the period of the software LBR, None of hardware.
 
+    It adapts to how long a command runs, unless several are to have the same.
+
     Raises InputError if a command fails, else as the recorders do.
     """
     period = None
@@ -103,25 +106,29 @@ def record(
     options = _record_options(training, command, output)
     machine = read_machine()
     choice = choose_recorder(machine, options)
+    if training.period is None and len(training.commands) == 1 and not choice.hardware:
+        options = replace(options, period=_FIRST_PERIOD, most_samples=_MOST_SAMPLES)
+    most = () if options.most_samples is None else ("--samples", str(options.most_samples))
     period = () if options.period is None else ("-c", str(options.period))
     emulate = () if choice.hardware else ("--emulate",)
     chains = ("--call-graph",) if options.call_graph else ()
     exact = () if options.exact is None else ("--exact", str(options.exact))
-    given = (*emulate, *chains, *period, *exact, "-o", str(output))
+    given = (*emulate, *chains, *period, *most, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
     source = () if training.input is None else ("<", shlex.quote(str(training.input)))
     say(CommandLine(" ".join((shlex.join(words), *source))))
     recorder = "perf" if choice.hardware else "the software LBR"
     say(Detail(f"with {recorder}: {choice.reason}"))
+    used = None
     if choice.hardware:
         code = record_hardware(machine, options, watch=watch)
     else:
         result = record_software(options, watch=watch)
-        code = result.exit_code
+        code, used = result.exit_code, result.period
         for warning in result.warnings:
             say(f"   Warning: {warning}")
     check_trained(code, command, any_status=training.any_status)
-    return None if choice.hardware else options.period or DEFAULT_PERIOD
+    return used
 
 
 def check_trained(code: int, command: str, *, any_status: bool) -> None:

@@ -57,6 +57,8 @@ def emulator_command(
     if options.front_end is not None:
         settings |= options.front_end.plugin_options
         settings["misses"] = miss_period(options)
+    if options.most_samples is not None:
+        settings["most"] = options.most_samples
     if guest.sysroot:
         settings["sysroot"] = guest.sysroot
     plugin_option = ",".join(f"{k}={str(v).replace(',', ',,')}" for k, v in settings.items())

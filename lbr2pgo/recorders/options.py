@@ -30,6 +30,8 @@ _ONE = "Give 1 or more."
 _FOR_EVER = 1e9
 """Seconds that nobody waits; a larger number is no time (infinite, or not a number)."""
 
+_FEWEST = 100
+"""Samples that a thread may be kept to."""
 DEPTHS = (4, 8, 16, 32, 64)
 """Ring sizes of the recorders that exist (Intel 4, 8, 16, 32; AMD 16; BRBE 8 to 64)."""
 
@@ -49,6 +51,8 @@ class RecordOptions:
     """The program and its arguments."""
     period: int | None = None
     """Taken branches (or cycles, as the recorder must) between samples; None: its default."""
+    most_samples: int | None = None
+    """Of a thread in the software LBR, which doubles its period at so many; None: any number."""
     frequency: int | None = None
     """Samples a second, in place of a period: perf chooses the period anew all the time."""
     filters: tuple[str, ...] = ()
@@ -93,6 +97,10 @@ class RecordOptions:
                 cure=f"Choose from {', '.join(FILTERS)}.",
             )
         self._check_rates()
+        if self.most_samples is not None and self.most_samples < _FEWEST:
+            raise InputError(
+                f"{self.most_samples} samples tell too little", cure=f"Give {_FEWEST} or more."
+            )
         if self.depth is not None and self.depth not in DEPTHS:
             raise InputError(
                 f"no branch ring has {self.depth} entries",
@@ -122,7 +130,8 @@ class RecordOptions:
     @property
     def needs_emulation(self) -> bool:
         """Whether only the software LBR is to record, or can do what is asked."""
-        return self.emulate or self.exact is not None or self.front_end is not None
+        own = self.exact, self.front_end, self.most_samples
+        return self.emulate or any(each is not None for each in own)
 
     @property
     def emulates_chains(self) -> bool:

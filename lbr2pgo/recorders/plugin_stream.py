@@ -10,7 +10,7 @@ import ctypes
 import os
 import struct
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -31,6 +31,7 @@ _MAP = struct.Struct("<QQQII")
 _NAME = struct.Struct("<II")
 _NOTE = struct.Struct("<II")
 _MISS = struct.Struct("<Q")
+_PERIOD = struct.Struct("<Q")
 _VERSION = 2
 
 BLOCK = np.dtype(
@@ -81,6 +82,7 @@ class RecordKind(IntEnum):
     BLOCK = 7
     NOTE = 8
     MISS = 9
+    PERIOD = 10
 
 
 class NoteKind(IntEnum):
@@ -115,6 +117,15 @@ class Miss(NamedTuple):
     time: int
     tid: int
     address: int
+
+
+class NewPeriod(NamedTuple):
+    """A thread samples more rarely from here on."""
+
+    before: int
+    """Samples of all threads until then."""
+    tid: int
+    period: int
 
 
 class Start(NamedTuple):
@@ -162,6 +173,7 @@ class Stream:
     """(n,): offset of each sample record in the file."""
     counters: tuple[Counters, ...]
     """Of every virtual processor."""
+    periods: tuple[NewPeriod, ...] = ()
     misses: tuple[Miss, ...] = ()
     """Samples of what a simulated instruction cache lacked."""
 
@@ -183,8 +195,19 @@ class Stream:
             yield _decode_samples(words, batch // 8, self.start.pid)
             _give_back(self.path, int(batch[-1]))
 
+    def threads_of_samples(self) -> npt.NDArray[np.int64]:
+        """(n,): the thread of each."""
+        words = np.memmap(self.path, np.uint64, mode="r", shape=(self._words(),))
+        return _threads(words[self.samples_at // 8 + 2]).astype(np.int64)
+
     def _words(self) -> int:
         return self.path.stat().st_size // 8
+
+
+def _threads(third_words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
+    """Of records, by their third words."""
+    low: npt.NDArray[np.uint64] = third_words & np.uint64(0xFFFFFFFF)
+    return low.astype(np.uint32).view(np.int32)
 
 
 def missed_lines(stream: Stream, event: int) -> BranchStacks:
@@ -221,7 +244,7 @@ def _decode_samples(
     ends = at + (words[at] >> np.uint64(32)).astype(np.int64) // 8
     ip_at = at + _HEADER.size // 8 + 1
     entries_at = ip_at + words[ip_at - 1].astype(np.int64)
-    tid = (words[at + 2] & np.uint64(0xFFFFFFFF)).astype(np.uint32).view(np.int32)
+    tid = _threads(words[at + 2])
     return BranchStacks(
         entries=np.asarray(words[numbers_in(entries_at, ends)]).reshape(-1, 3),
         offsets=offsets_of((ends - entries_at) // 3),
@@ -252,7 +275,7 @@ def _read_stream(path: Path) -> Stream | None:
     if first is None or first.kind != RecordKind.START:
         return None
     start = _read_start(first)
-    reader = _StreamReader(start)
+    reader = _StreamReader(start, samples)
     for record in records:
         reader.take(record)
     return Stream(
@@ -264,6 +287,7 @@ def _read_stream(path: Path) -> Stream | None:
         notes=tuple(reader.notes),
         samples_at=np.array(samples, np.int64),
         counters=tuple(_counters_beside(path)),
+        periods=tuple(reader.periods),
         misses=tuple(reader.misses),
     )
 
@@ -311,8 +335,9 @@ def _read_start(record: _Record) -> Start:
 class _StreamReader:
     """Sorts the records of one stream by what they are."""
 
-    def __init__(self, start: Start) -> None:
-        self.start = start
+    def __init__(self, start: Start, samples: Sized) -> None:
+        self.start, self._samples = start, samples
+        self.periods: list[NewPeriod] = []
         self.events: list[SpaceEvent] = []
         self.maps: dict[int, Mmap] = {}
         self.blocks: list[memoryview] = []
@@ -336,9 +361,18 @@ class _StreamReader:
                 self.events.append(Fork(pid, pid, record.tid, record.time))
             case RecordKind.EXIT:
                 self.events.append(Exit(pid, record.tid, record.time))
+            case _:
+                self._take_own(record)
+
+    def _take_own(self, record: _Record) -> None:
+        """What no recorder of branches but this one has to say."""
+        match record.kind:
             case RecordKind.NOTE:
                 kind, error = _NOTE.unpack_from(record.body)
                 self.notes.append(Note(NoteKind(kind), error, record.text))
+            case RecordKind.PERIOD:
+                (period,) = _PERIOD.unpack_from(record.body)
+                self.periods.append(NewPeriod(len(self._samples), record.tid, period))
             case RecordKind.MISS:
                 self.misses.append(Miss(record.time, record.tid, *_MISS.unpack_from(record.body)))
 

@@ -55,6 +55,7 @@ from lbr2pgo.recorders.plugin_stream import (
     read_streams,
     totals_so_far,
 )
+from lbr2pgo.recorders.thinning import longest_period, thinned
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError, OutputError, writable
 from lbr2pgo.support.output import is_standard_output, write_to
@@ -75,6 +76,8 @@ class RecordResult:
     exit_code: int
     """Of the program, 128 + n if signal n ended it."""
     samples: int
+    period: int
+    """Taken branches between them in the end."""
     totals: Totals
     front_end: FrontEndCounts | None
     """None where none was simulated."""
@@ -135,10 +138,12 @@ def record_software(
             watch(partial(_recorded, directory)) if watch else nullcontext(),
         ):
             code = _run(command, environment, program_output, options)
-        streams = _streams_of(directory, guest, code)
+        taken = _streams_of(directory, guest, code)
+        period = longest_period(taken, options.period or DEFAULT_PERIOD)
+        streams = [thinned(each, options.period or DEFAULT_PERIOD, period) for each in taken]
         exact = exact_counts(streams) if options.exact is not None else None
         unfinished = directory / "perf.data"
-        samples = _write_recording(unfinished, options, guest, streams, room)
+        samples = _write_recording(unfinished, options, guest, streams, room, period)
         is_kept = not samples and _holds_something(options.output)
         if not is_kept:
             _deliver(unfinished, options.output)
@@ -150,6 +155,7 @@ def record_software(
         output=options.output,
         exit_code=exit_code(code),
         samples=samples,
+        period=period,
         totals=sum_totals(counters),
         front_end=None if model is None else sum_front_end(counters, model),
         warnings=(
@@ -273,15 +279,20 @@ def _deliver(unfinished: Path, output: Path) -> None:
 
 
 def _write_recording(
-    path: Path, options: RecordOptions, guest: Guest, streams: Sequence[Stream], room: int
+    path: Path,
+    options: RecordOptions,
+    guest: Guest,
+    streams: Sequence[Stream],
+    room: int,
+    period: int,
 ) -> int:
-    """Write the streams as one perf.data; returns the number of samples.
+    """Write the streams, sampled with one period, as one perf.data; gives the number of samples.
 
     Batches need little of the room on the disk, given in bytes: a stream shrinks as it is read.
     """
     most = max(1, min(room // (4 * _SAMPLE_SIZE_MAX), 1 << 12))
     branches = branch_sample_type(options, kernel=keeps_halves(options, guest))
-    event = RecordedEvent(_EVENT, options.period or DEFAULT_PERIOD, branches)
+    event = RecordedEvent(_EVENT, period, branches)
     recorded = [event]
     if options.front_end is not None:
         recorded.append(RecordedEvent(FETCH_MISSES, miss_period(options), branches))

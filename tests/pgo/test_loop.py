@@ -76,7 +76,8 @@ def test_each_command_that_is_said_runs_by_itself(loop: MakeLoop, said: list[str
 def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
     loop: MakeLoop, said: list[str]
 ) -> None:
-    loop(train=Training(("./app 2",), None, True)).run()
+    # Several commands have one period, which can't adapt to how long each runs.
+    loop(train=Training(("./app 1", "./app 2"), None, True)).run()
     assert steps(said)[:6] == [
         "Build what is to be recorded", "Train", "Convert for the compiler", "Train",
         "Convert for the compiler", "Build with the profile",
@@ -86,6 +87,12 @@ def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
     assert len(densities) == 2
     assert densities[0] < 50 <= densities[1]
     assert any("trains again, with a period of" in line for line in said)
+
+
+def test_one_command_is_trained_with_once(loop: MakeLoop, said: list[str]) -> None:
+    loop(train=Training(("./app 2",), None, True)).run()
+    assert steps(said).count("Train") == 1
+    assert any("samples for each location" in line and "enough" in line for line in said)
 
 
 def test_a_period_that_was_asked_for_stays(loop: MakeLoop, said: list[str]) -> None:

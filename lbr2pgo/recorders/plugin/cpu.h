@@ -30,6 +30,8 @@ struct cpu {
     struct totals *totals;
     const struct block *last;
     int64_t until_sample;
+    uint64_t period;
+    uint64_t kept;        // samples that a period this long would have given
     uint64_t stalled;     // cycles lost to mispredictions, in quarters
     uint64_t clock_last;  // at the newest entry
     uint64_t random;

@@ -9,7 +9,7 @@
 //
 // Arguments: dir=DIRECTORY machine=EM_NUMBER period=N seed=N depth=N filter=MASK callstack=0|1
 // callgraph=0|1 cycles=0|1 exact=0|1 halves=0|1 exec=0|1 [sysroot=PATH] [returns=N]
-// [l1i=, l2=, itlb=, stlb=, btb=ENTRIES/WAYS] [misses=N].
+// [l1i=, l2=, itlb=, stlb=, btb=ENTRIES/WAYS] [misses=N] [most=N].
 
 #include <errno.h>
 #include <pthread.h>

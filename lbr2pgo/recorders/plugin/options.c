@@ -7,7 +7,7 @@
 #include "predictor.h"
 #include "stream.h"
 
-struct options options = {.period = 10007, .depth = 32, .returns = 16, .misses = UINT64_MAX, .filter = UINT64_MAX};
+struct options options = {.period = 10007, .depth = 32, .returns = 16, .misses = UINT64_MAX, .most = UINT64_MAX, .filter = UINT64_MAX};
 
 static int is_power_of_two(uint32_t number) { return number && !(number & (number - 1)); }
 
@@ -30,7 +30,8 @@ static void set_option(const char *name, size_t size, const char *value) {
         uint64_t *number;
     } values[] = {
         {"period", &options.period}, {"seed", &options.seed}, {"filter", &options.filter},
-        {"misses", &options.misses}};
+        {"misses", &options.misses},
+        {"most", &options.most}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strlen(values[i].name) == size && !memcmp(name, values[i].name, size))
             *values[i].number = number_of(value);

@@ -14,6 +14,7 @@ struct geometry {
 
 struct options {
     uint64_t period, seed, filter;
+    uint64_t most;    // samples of a thread, at which its period doubles
     uint64_t misses;  // of the instruction cache between samples of them
     uint32_t depth;
     uint32_t returns;  // entries of the return stack, a power of two

@@ -13,8 +13,8 @@ static uint64_t next_random(struct cpu *c) {
 
 // The period, an eighth of it more or less.
 static int64_t next_period(struct cpu *c) {
-    uint64_t jitter = options.period / 8;
-    return (int64_t)(options.period - jitter + next_random(c) % (2 * jitter + 1));
+    uint64_t jitter = c->period / 8;
+    return (int64_t)(c->period - jitter + next_random(c) % (2 * jitter + 1));
 }
 
 void begin_period(struct cpu *c) {
@@ -25,7 +25,17 @@ void begin_period(struct cpu *c) {
 
 void reset_ring(struct cpu *c) {
     c->newest = c->filled = 0;
+    c->period = options.period;
+    c->kept = 0;
     begin_period(c);
+}
+
+// Nobody knows how long a run will be: it begins with a short period. Of the samples until then,
+// who reads them takes every second one.
+static void double_period(struct cpu *c) {
+    c->period *= 2;
+    c->kept /= 2;
+    append_record(RECORD_PERIOD, c->tid, &c->period, sizeof c->period, NULL);
 }
 
 __attribute__((noinline)) static void take_sample(struct cpu *c, uint64_t ip) {
@@ -47,6 +57,8 @@ __attribute__((noinline)) static void take_sample(struct cpu *c, uint64_t ip) {
         c->totals->lost_samples++;
         c->totals->write_error = (uint64_t)stream.error;
     }
+    if (++c->kept == options.most)
+        double_period(c);
 }
 
 static void put_entry(struct cpu *c, uint64_t from, uint64_t to, uint32_t type,
