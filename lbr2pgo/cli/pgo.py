@@ -102,6 +102,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--stable", action="store_true",
         help="write a profile to be committed, as convert --stable does",
     )  # fmt: skip
+    kind.add_argument(
+        "--provenance", action="store_true",
+        help="say beside each profile what it came of, as convert --provenance does",
+    )  # fmt: skip
     recorded.add_argument(
         "--instrumented", action="store_true",
         help="train with clang's counters in the program (-fprofile-generate) in place of samples; "
@@ -297,6 +301,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         training_flags=usual.training if args.training_flags is None else args.training_flags,
         profile_flags=args.profile_flags,
         stable=args.stable,
+        provenance=args.provenance,
         both=args.both,
         again=args.again,
         measure=args.measure,

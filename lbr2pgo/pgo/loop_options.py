@@ -60,6 +60,8 @@ class LoopOptions:
     """Keep what the compiler says of inlining, beside each build, for `--explain`."""
     stable: bool = False
     """Write the compiler's profile to be committed."""
+    provenance: bool = False
+    """Say beside each profile what it came of."""
     or_lines: bool = False
     """Where clang can place no probes, lines do: nobody has asked for these by name."""
     model: str = ""
@@ -122,6 +124,7 @@ class LoopOptions:
             ("--both", self.both),
             ("--again", self.again),
             ("--stable", self.stable),
+            ("--provenance", self.provenance),
         ):
             if self.instrumented and is_given:
                 raise InputError(
@@ -139,6 +142,7 @@ class LoopOptions:
             ("--again", self.again, not chains, "contexts are recorded of a build for training"),
             ("--stable", self.stable, records, "nothing is recorded for the compiler"),
             ("--stable", self.stable, not self.both, "a merged profile has no such form"),
+            ("--provenance", self.provenance, not self.both, "a merged profile has none"),
             ("--again", self.again, not loses_probes, "what Propeller lays out has no probes"),
         ):
             if is_given and not can:

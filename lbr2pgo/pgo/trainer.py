@@ -114,7 +114,8 @@ class Trainer:
         if self.training.exact:
             inputs = [exact_beside(each) for each in inputs]
         found = [need(each, "train") for each in inputs]
-        make_profiles(found, self._options.binary, self._say, outputs)
+        options = self._options
+        make_profiles(found, options.binary, self._say, outputs, provenance=options.provenance)
 
     def _recorded(self) -> Recorded:
         work = self._work

@@ -13,6 +13,7 @@ from lbr2pgo.model.doubts import parted
 from lbr2pgo.pgo.steps import CommandLine, Detail, Say, command_words
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.density import ENOUGH
+from lbr2pgo.provenance.told_conversion import convert_with_provenance
 from lbr2pgo.recorders.hardware import choose_recorder, record_hardware
 from lbr2pgo.recorders.machine import read_machine
 from lbr2pgo.recorders.options import RecordOptions, Watch
@@ -161,14 +162,21 @@ def shorter_period(period: int, density: float) -> int | None:
 
 
 def make_profiles(
-    inputs: Sequence[Path], binary: Path, say: Say, outputs: Sequence[Output]
+    inputs: Sequence[Path],
+    binary: Path,
+    say: Say,
+    outputs: Sequence[Output],
+    *,
+    provenance: bool = False,
 ) -> None:
     """Convert recordings; says how much was read, and what had to be assumed."""
     files = map(str, inputs)
-    asked = (word for output in outputs for word in output.words())
+    asked = [word for output in outputs for word in output.words()]
+    asked += ["--provenance"] if provenance else []
     command = ["lbr2pgo", "convert", *files, "--binary", str(binary), *asked]
     say(CommandLine(shlex.join(command)))
-    done = convert(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
+    make = convert_with_provenance if provenance else convert
+    done = make(ConvertOptions(tuple(inputs), binary, outputs=tuple(outputs)))
     samples = done.tallies.get("samples_read")
     what = "every branch of the run" if samples is None else counted(samples, "sample")
     say(Detail(what))

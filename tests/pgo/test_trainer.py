@@ -17,6 +17,7 @@ from lbr2pgo.pgo.trainer import count_in_program, merge_counts
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.provenance.verifying import why_not_verified
 from lbr2pgo.recorders.hardware import Choice
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
@@ -113,6 +114,7 @@ def test_hardware_tells_none_of_a_build_that_is_shipped(
         ({"stable": True, "profile": Path("x")}, "--stable: nothing is recorded"),
         ({"stable": True, "compiler": "gcc"}, "gcc can do nothing with --stable"),
         ({"stable": True, "both": True, "training_flags": ("-O1",)}, "--stable: a merged profile"),
+        ({"provenance": True, "both": True, "training_flags": ("-O1",)}, "--provenance: a merged"),
         ({"again": True, "profile": Path("x")}, "--again: nothing is recorded"),
         ({"again": True, "train": Training(("./app",), 1, True, True)}, "--again: contexts"),
         ({"cargo": True, "profile_flags": ("-O1",)}, "rustc can do nothing with --profile-flags"),
@@ -217,7 +219,9 @@ def test_counts_that_no_tool_reads_are_told_with_what_it_said(
 
 
 def test_a_profile_to_be_committed_has_its_functions_by_name(loop: MakeLoop) -> None:
-    loop(stable=True, last="convert").run()
+    """And can be proved."""
+    loop(stable=True, provenance=True, last="convert").run()
+    assert why_not_verified(Path("work/app.prof"), Path("app"), [Path("work/app.perf.data")]) is None
     lines = Path("work/app.prof").read_text().splitlines()
     names = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert len(names) > 3
