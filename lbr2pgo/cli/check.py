@@ -68,16 +68,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     gates.add_argument(
         "--min-density", type=_number, metavar="X", help="samples per location (llvm-profgen: 50)"
     )
-    gates.add_argument("--min-coverage", type=_share, metavar="X", help="from 0 to 1")
-    gates.add_argument("--max-chance", type=_share, metavar="X", help="from 0 to 1")
-    gates.add_argument("--min-conservation", type=_share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--min-coverage", type=share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--max-chance", type=share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--min-conservation", type=share, metavar="X", help="from 0 to 1")
     add_staleness_gates(gates)
     gates.add_argument(
-        "--max-bias", type=_share, metavar="X",
+        "--max-bias", type=share, metavar="X",
         help="share of the entries at one end of stacks that belong to other branches",
     )  # fmt: skip
-    gates.add_argument("--min-executed", type=_share, metavar="X", help="from 0 to 1")
-    gates.add_argument("--min-overlap", type=_share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--min-executed", type=share, metavar="X", help="from 0 to 1")
+    gates.add_argument("--min-overlap", type=share, metavar="X", help="from 0 to 1")
     add_selection(parser)
     section(parser, "what is shown").add_argument(
         "--format", choices=("table", "json", "line"), default="table",
@@ -95,7 +95,7 @@ def add_staleness_gates(
         ("--max-missing", missing, "in functions that the binary lacks"),
     ):
         parser.add_argument(
-            name, type=_share, metavar="X", default=default,
+            name, type=share, metavar="X", default=default,
             help=f"share of counts {what}, from 0 to 1"
             + (f" ({default})" if default is not None else ""),
         )  # fmt: skip
@@ -108,7 +108,8 @@ def _number(text: str) -> float:
     return number
 
 
-def _share(text: str) -> float:
+def share(text: str) -> float:
+    """A number from 0 to 1."""
     number = float(text)
     if not 0 <= number <= 1:
         raise argparse.ArgumentTypeError(f"{text} is not between 0 and 1")

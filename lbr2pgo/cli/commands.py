@@ -12,10 +12,13 @@ _STEPS = (
     {
         "convert": "write what compilers and optimizers read",
         "check": "tell whether a profile is good enough to ship",
-        "diff": "tell what changed between two profiles",
-        "settle": "lay a new profile onto an old one, as far as chance is the difference",
         "pgo": "build, train, rebuild with the profile, and measure what it gained",
         "bolt": "optimise a linked binary with llvm-bolt, or copy it while there is no profile",
+    },
+    {
+        "diff": "tell what changed between two profiles",
+        "settle": "lay a new profile onto an old one, as far as chance is the difference",
+        "carry": "carry a profile over changes of the source",
     },
     {
         "merge": "add up counts, recordings or profiles",

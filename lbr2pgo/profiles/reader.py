@@ -17,6 +17,8 @@ from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.model.branch_counts import BranchCounts
+    from lbr2pgo.profiles.carried.account import Account
+    from lbr2pgo.profiles.carried.successors import Successors
     from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.profiles.weights import ProfileWeights
@@ -132,6 +134,9 @@ class Reader(ABC, Generic[T]):
 
     def counts(self, content: T, program: Program) -> BranchCounts | None:
         """What ran of a program, of what is `placed` in it."""
+
+    def carried(self, content: T, successors: Successors) -> tuple[T, Account] | None:
+        """What it says of a later source tree, and how sure that is; None if it names no lines."""
 
     def derived(self, work: Work, like: T | None) -> T | None:
         """What a recording would be in this form; `like` has options to take over."""

@@ -221,7 +221,9 @@ def test_counts_that_no_tool_reads_are_told_with_what_it_said(
 def test_a_profile_to_be_committed_has_its_functions_by_name(loop: MakeLoop) -> None:
     """And can be proved."""
     loop(stable=True, provenance=True, last="convert").run()
-    assert why_not_verified(Path("work/app.prof"), Path("app"), [Path("work/app.perf.data")]) is None
+    assert (
+        why_not_verified(Path("work/app.prof"), Path("app"), [Path("work/app.perf.data")]) is None
+    )
     lines = Path("work/app.prof").read_text().splitlines()
     names = [line.split(":")[0] for line in lines if not line.startswith(" ")]
     assert len(names) > 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
@@ -19,6 +20,10 @@ from lbr2pgo.profiles.weights import ProfileWeights
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.carried.account import Account
+    from lbr2pgo.profiles.carried.successors import Successors
 
 
 def merged(profiles: Iterable[tuple[GccProfile, int]]) -> Merged[GccProfile]:
@@ -87,6 +92,18 @@ class AfdoReader(Reader[GccProfile]):
     def overlap(self, base: GccProfile, test: GccProfile) -> ProfileOverlap:
         """See `Reader`."""
         return TEXT.overlap(base.samples, test.samples)
+
+    def carried(
+        self, content: GccProfile, successors: Successors
+    ) -> tuple[GccProfile, Account] | None:
+        """See `Reader`."""
+        from lbr2pgo.profiles.carried.line_profile import carried_lines
+
+        samples, account = carried_lines(content.samples, successors)
+        now = account.renamed
+        first_seen = {now.get(str(name), name): at for name, at in content.first_seen.items()}
+        files = {now.get(str(name), name): file for name, file in content.files.items()}
+        return GccProfile(samples, content.version, first_seen, files), account
 
     def derived(self, work: Work, like: GccProfile | None) -> GccProfile | None:
         """In the version of `like`; None without debug information."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +23,10 @@ from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.counted import counted
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.carried.account import Account
+    from lbr2pgo.profiles.carried.successors import Successors
 
 
 def merged(profiles: Iterable[tuple[SampleProfile, int]]) -> Merged[SampleProfile]:
@@ -93,6 +98,16 @@ class SamplesReader(Reader[SampleProfile]):
     def overlap(self, base: SampleProfile, test: SampleProfile) -> ProfileOverlap:
         """See `Reader`."""
         return sample_quality.compare(base, test)
+
+    def carried(
+        self, content: SampleProfile, successors: Successors
+    ) -> tuple[SampleProfile, Account] | None:
+        """See `Reader`."""
+        if content.is_probe_based or content.is_cs:
+            return None
+        from lbr2pgo.profiles.carried.line_profile import carried_lines
+
+        return carried_lines(content, successors)
 
     def derived(self, work: Work, like: SampleProfile | None) -> SampleProfile | None:
         """What `convert` would write without contexts; None if there can't be one."""

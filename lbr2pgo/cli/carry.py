@@ -1,0 +1,134 @@
+"""`lbr2pgo carry`: a profile of an older source, for the source as it is now."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lbr2pgo.cli import messages
+from lbr2pgo.cli.check import REFUSED, share
+from lbr2pgo.cli.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from lbr2pgo.profiles.carried.account import Account
+    from lbr2pgo.profiles.carried.source_tree import SourceTree
+
+_NAMED = 5
+"""Functions of a kind that are named."""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register the command."""
+    parser = subparsers.add_parser(
+        "carry",
+        help=COMMANDS["carry"],
+        description="Move the counts of a profile by source lines to where these lines are in a "
+        "later source tree, by comparing the text of each function. Nothing is built or run. Says "
+        "how sure the counts are, and what was lost.",
+        examples=(
+            "lbr2pgo carry app.prof --from ../app-1.0 --to . -o new.prof",
+            "lbr2pgo carry app.prof --git v1.0..HEAD -o new.prof --json new.json",
+        ),
+    )
+    parser.add_argument(
+        "profile", type=Path, metavar="OLD", help="convert --llvm or --afdo wrote it"
+    )
+    parser.add_argument("--from", dest="old", type=Path, metavar="DIR", help="source it is of")
+    parser.add_argument("--to", dest="new", type=Path, metavar="DIR", help="source as it is now")
+    parser.add_argument(
+        "--git", metavar="REV[..REV]",
+        help="both from the repository here; of one REV, the source now is what lies here",
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="NEW")
+    parser.add_argument(
+        "--json", type=Path, metavar="FILE", help="what became of the counts, by function"
+    )
+    parser.add_argument(
+        "--min-carried", type=share, metavar="X", default=0.0,
+        help="write nothing, and end with 1, where a smaller share of the counts is carried",
+    )  # fmt: skip
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Carry, write, and say how much it is."""
+    from lbr2pgo.profiles.carried.carry import carry
+    from lbr2pgo.support.output import refuse_overwriting, write_pieces
+
+    outputs = [args.output, *filter(None, [args.json])]
+    refuse_overwriting(outputs, [args.profile])
+    done = carry(args.profile, *_trees(args))
+    account = done.account
+    is_enough = account.carried() >= args.min_carried
+    if is_enough:
+        done.write(args.output)
+    if args.json is not None:
+        written = json.dumps(account.as_json(), indent=1) + "\n"
+        write_pieces(args.json, [written.encode("utf-8", "surrogateescape")])
+    for line in _summary(args, account):
+        messages.say(line)
+    if not is_enough:
+        return REFUSED
+    messages.wrote(args.output, done.next_step(args.output))
+    return 0
+
+
+def _trees(args: argparse.Namespace) -> tuple[SourceTree, SourceTree]:
+    """Raises InputError where they are not named, or named twice."""
+    from lbr2pgo.profiles.carried.source_tree import SourceTree
+    from lbr2pgo.support.errors import InputError
+
+    named = [each for each in (args.old, args.new) if each is not None]
+    if len(named) != (0 if args.git else 2):
+        raise InputError(
+            "it takes two source trees, the one that the profile is of and the new one",
+            cure="Name them: --from DIR --to DIR, or --git REV..REV.",
+        )
+    here = Path()
+    if not args.git:
+        return SourceTree.of_directory(args.old), SourceTree.of_directory(args.new)
+    old, dots, new = args.git.partition("..")
+    is_here = not dots
+    return (
+        SourceTree.of_revision(here, old or "HEAD"),
+        SourceTree.of_directory(here) if is_here else SourceTree.of_revision(here, new or "HEAD"),
+    )
+
+
+def _summary(args: argparse.Namespace, account: Account) -> Iterator[str]:
+    """How much was carried in what way, and what is named."""
+    total = account.total()
+    least = f", and --min-carried is {args.min_carried:.1%}"
+    is_enough = account.carried() >= args.min_carried
+    yield f"{account.carried():.1%} of the counts carried{'' if is_enough else least}"
+    for way in account.ways_of_all():
+        yield f"  {total[way] / total.total():6.1%} {way.value}"
+    from lbr2pgo.program.demangle import short_name
+
+    lost = (f"{short_name(name)} {count:,}" for name, count in account.lost().items())
+    renamed = (
+        f"{short_name(old)} → {short_name(new)}" for old, new in sorted(account.renamed.items())
+    )
+    split = (
+        f"{short_name(old)} → {', '.join(map(short_name, new))}"
+        for old, new in sorted(account.split.items())
+    )
+    yield from _named("lost, most first", lost)
+    yield from _named("renamed", renamed)
+    yield from _named("split", split)
+    yield from _named("dropped, for too little of them is left", map(short_name, account.dropped))
+    yield from _named("not there any more", map(short_name, sorted(account.gone)))
+
+
+def _named(title: str, names: Iterable[str]) -> Iterator[str]:
+    """A line that names the first ones, if there are any."""
+    names = iter(names)
+    first = list(islice(names, _NAMED))
+    left = sum(1 for _ in names)
+    if first:
+        yield f"{title}: {', '.join(first)}{f' and {left:,} more' if left else ''}"

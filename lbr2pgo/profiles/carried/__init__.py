@@ -1,0 +1,1 @@
+"""A profile carried over changes of the source it was made of."""

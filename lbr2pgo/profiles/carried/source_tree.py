@@ -1,0 +1,79 @@
+"""Source files of a tree: of a directory, or of a revision in a Git repository."""
+
+from __future__ import annotations
+
+import subprocess
+import tarfile
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
+from lbr2pgo.profiles.carried.outline import SUFFIXES, Definition, definitions
+from lbr2pgo.support.errors import InputError, MissingToolError, readable
+
+
+class SourceTree:
+    """The functions of the source files of a tree."""
+
+    def __init__(self, files: Mapping[str, bytes], name: str) -> None:
+        """Of files by their paths in the tree, which is called `name` in messages."""
+        self.files, self.name = files, name
+        self._outlines: dict[str, list[Definition]] = {}
+
+    @classmethod
+    def of_directory(cls, root: Path) -> SourceTree:
+        """Raises InputError where it is none, or can't be read."""
+        if not root.is_dir():
+            cure = "Name the directory that the source files lie in."
+            raise InputError("is no directory", where=str(root), cure=cure)
+        with readable(root):
+            files = {path.relative_to(root).as_posix(): path.read_bytes() for path in _in(root)}
+        return cls(files, str(root))
+
+    @classmethod
+    def of_revision(cls, repository: Path, revision: str) -> SourceTree:
+        """Of a commit, a tag or a branch; raises InputError where there is none of this name."""
+        cure = "Name a revision of the repository in this directory."
+        if revision.startswith("-"):
+            raise InputError("is no revision", where=revision, cure=cure)
+        command = ["git", "-C", str(repository), "archive", "--format=tar", revision, "--"]
+        try:
+            done = subprocess.run(command, capture_output=True, check=True)
+        except FileNotFoundError:
+            raise MissingToolError("git is not installed", cure="Install it.") from None
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.decode("utf-8", "backslashreplace").strip().removeprefix("fatal: ")
+            raise InputError(f"git: {said}", where=revision, cure=cure) from None
+        return cls(dict(_in_archive(done.stdout)), revision)
+
+    def outline(self, file: str) -> Sequence[Definition]:
+        """The functions of a file."""
+        if file not in self._outlines:
+            text = self.files[file].decode("utf-8", "surrogateescape")
+            self._outlines[file] = list(definitions(text, file))
+        return self._outlines[file]
+
+    @cached_property
+    def by_name(self) -> Mapping[str, Sequence[Definition]]:
+        """All functions of each name."""
+        found: dict[str, list[Definition]] = defaultdict(list)
+        for file in self.files:
+            for each in self.outline(file):
+                found[each.name].append(each)
+        return found
+
+
+def _in(root: Path) -> Iterator[Path]:
+    for path in sorted(root.rglob("*")):
+        if path.suffix.lower() in SUFFIXES and ".git" not in path.parts and path.is_file():
+            yield path
+
+
+def _in_archive(archive: bytes) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(fileobj=BytesIO(archive)) as members:
+        for member in members:
+            is_source = PurePosixPath(member.name).suffix.lower() in SUFFIXES
+            if is_source and (stream := members.extractfile(member)) is not None:
+                yield member.name, stream.read()

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from lbr2pgo.profiles.carried.fates import Mentions, renamed, source_name
+from lbr2pgo.profiles.carried.outline import definitions
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("main", "main"),
+        ("_ZN1a3BoxIiEC2Ei", "Box"),
+        ("_ZN1a3BoxIiED0Ev", "~Box"),
+        ("_ZNK1a3BoxltERKS0_", "operator<"),
+        ("_ZN1a3BoxclEi", "operator()"),
+        ("_ZN1a4pickIiEEiT_", "pick"),
+        ("_ZL4stepi.__uniq.123", "step"),
+        ("_ZN4core3fmt5write17h0123456789abcdefE", "write"),
+        (12345, "12345"),
+    ],
+)
+def test_names_are_those_of_the_source(name: str | int, source: str) -> None:
+    assert source_name(name) == source
+
+
+def test_a_name_takes_another_last_part() -> None:
+    assert renamed("_ZN3box3boxEv", "box", "crate") == "_ZN3box5crateEv"
+    assert renamed("_ZL4stepi.__uniq.1", "step", "walk") == "_ZL4walki.__uniq.1"
+    assert renamed(7, "a", "b") == 7
+    assert renamed("_Z1av", "other", "b") == "_Z1av"
+
+
+def test_what_a_profile_says_fits_code() -> None:
+    (function,) = definitions("int f(int x) {\n\n  return g(x);\n}\n", "a.c")
+    assert Mentions({0, 2}, {(2, "g")}).fit(function) == 3
+    assert Mentions({1, 9}, {(0, "g"), (9, "g")}).fit(function) == 0
