@@ -108,21 +108,25 @@ def _summary(args: argparse.Namespace, account: Account) -> Iterator[str]:
     yield f"{account.carried():.1%} of the counts carried{'' if is_enough else least}"
     for way in account.ways_of_all():
         yield f"  {total[way] / total.total():6.1%} {way.value}"
-    from lbr2pgo.program.demangle import short_name
-
-    lost = (f"{short_name(name)} {count:,}" for name, count in account.lost().items())
-    renamed = (
-        f"{short_name(old)} → {short_name(new)}" for old, new in sorted(account.renamed.items())
-    )
+    lost = (f"{_shown(name)} {count:,}" for name, count in account.lost().items())
+    renamed = (f"{_shown(old)} → {_shown(new)}" for old, new in sorted(account.renamed.items()))
     split = (
-        f"{short_name(old)} → {', '.join(map(short_name, new))}"
+        f"{_shown(old)} → {', '.join(map(_shown, new))}"
         for old, new in sorted(account.split.items())
     )
     yield from _named("lost, most first", lost)
     yield from _named("renamed", renamed)
     yield from _named("split", split)
-    yield from _named("dropped, for too little of them is left", map(short_name, account.dropped))
-    yield from _named("not there any more", map(short_name, sorted(account.gone)))
+    yield from _named(
+        "dropped, for too little of them is left", map(_shown, sorted(account.dropped))
+    )
+    yield from _named("not there any more", map(_shown, sorted(account.gone)))
+
+
+def _shown(name: str) -> str:
+    from lbr2pgo.program.demangle import short_name, without_unique_suffix
+
+    return short_name(without_unique_suffix(name))
 
 
 def _named(title: str, names: Iterable[str]) -> Iterator[str]:

@@ -138,7 +138,7 @@ class Fates:
     def __init__(
         self, mentions: Mapping[Name, Mentions], successors: Successors, account: Account
     ) -> None:
-        self._traces, self._successors, self._account = mentions, successors, account
+        self._mentions, self._successors, self._account = mentions, successors, account
         self._found: dict[Name, Fate] = {}
 
     def of(self, name: Name) -> Fate:
@@ -149,7 +149,7 @@ class Fates:
         return self._found[name]
 
     def _find(self, name: Name) -> Fate:
-        own = self._traces.get(name, Mentions())
+        own = self._mentions.get(name, Mentions())
         there = self._successors.old.by_name.get(source_name(name), ())
         old = max(there, key=own.fit, default=None)
         new = None if old is None else self._successors.of(old)

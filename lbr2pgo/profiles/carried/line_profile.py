@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 from lbr2pgo.profiles.carried.account import Account, Way
 from lbr2pgo.profiles.carried.fates import Fate, Fates, mentions, source_name
 from lbr2pgo.profiles.carried.line_map import called
 from lbr2pgo.profiles.carried.successors import Successors
-from lbr2pgo.profiles.llvm.sample_names import Location, Name
+from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, Location, Name
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 
 _LEAST = 0.2
@@ -31,7 +32,8 @@ class _Carrier:
         for function in profile.functions.values():
             carried = self._carried(function)
             if carried is not None:
-                self.made.function(carried.name).merge(carried)
+                carried.context = self._context(function)
+                _add(carried, self.made.function(carried.key))
 
     def _carried(self, function: FunctionSamples) -> FunctionSamples | None:
         """A function, or an inlined copy, with all that is inlined into it; None if it is gone."""
@@ -51,7 +53,7 @@ class _Carrier:
         moved = self._moved(function, part)
         if moved.body:
             moved.head = moved.body[min(moved.body)]
-            self.made.function(moved.name).merge(moved)
+            _add(moved, self.made.function(self._key(moved.name)))
 
     def _moved(self, function: FunctionSamples, fate: Fate) -> FunctionSamples:
         made = FunctionSamples(fate.name, head=function.head, attributes=function.attributes)
@@ -66,8 +68,22 @@ class _Carrier:
             inner = None if place is None else self._carried(callee)
             if place is not None and inner is not None:
                 made.total += inner.total
-                made.callee(place, inner.name).merge(inner)
+                _add(inner, made.callee(place, inner.name))
         return made
+
+    def _context(self, function: FunctionSamples) -> Context | None:
+        """The calls that lead to a function, as far out as they are still there."""
+        frames: list[Frame] = []
+        context = function.context or ()
+        for frame, callee in pairwise(context):
+            fate = self._fates.of(frame.function)
+            place = self._call_place(fate, frame.location, callee.function)
+            frames = [] if place is None else [*frames, Frame(fate.name, place)]
+        return (*frames, Frame(self._fates.of(function.name).name)) if context else None
+
+    def _key(self, name: Name) -> Key:
+        """What a function without a caller is found by."""
+        return (Frame(name),) if self.made.is_cs else name
 
     def _call_place(self, fate: Fate, location: Location, callee: Name) -> Location | None:
         """Where a call is now: of several lines, on that which names the callee."""
@@ -89,6 +105,11 @@ class _Carrier:
         self.account.add(str(function.name), Way.LOST, sum(function.body.values()))
         for _, callee in function.inlined():
             self._lose(callee)
+
+
+def _add(function: FunctionSamples, to: FunctionSamples) -> None:
+    to.attributes |= function.attributes
+    to.merge(function)
 
 
 def _move_body(function: FunctionSamples, made: FunctionSamples, fate: Fate) -> int:

@@ -103,7 +103,7 @@ class SamplesReader(Reader[SampleProfile]):
         self, content: SampleProfile, successors: Successors
     ) -> tuple[SampleProfile, Account] | None:
         """See `Reader`."""
-        if content.is_probe_based or content.is_cs:
+        if content.is_probe_based:
             return None
         from lbr2pgo.profiles.carried.line_profile import carried_lines
 

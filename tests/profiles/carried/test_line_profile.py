@@ -133,6 +133,43 @@ def test_a_function_without_a_source_stays() -> None:
     assert account.ways["zlib"] == {Way.UNKNOWN: 9}
 
 
+NESTED = """\
+work:600:10
+ 1: 10
+ 3: step:490
+  1: 490
+  !Attributes: 2
+ !Attributes: 1
+"""
+CONTEXTS = """\
+[work:3 @ step]:490:490
+ 1: 490
+ !Attributes: 2
+[main:4.1 @ work:3 @ step]:70:70
+ 1: 70
+[work]:30:10
+ 6: 10
+"""
+
+
+def test_decisions_of_the_pre_inliner_stay() -> None:
+    made, _ = carried(OLD, NESTED)
+    assert made == text(parse(NESTED))
+
+
+def test_contexts_follow_their_calls() -> None:
+    made, account = carried(OLD.replace("  int sum = 0;\n", "  int sum = 0;\n  x();\n"), CONTEXTS)
+    new = CONTEXTS.replace("work:3", "work:4").replace(" 6: 10", " 7: 10")
+    assert made == text(parse(new))
+    assert account.total() == {Way.SAME: 560, Way.LINE: 10}
+
+
+def test_a_context_loses_the_callers_beyond_a_call_that_is_gone() -> None:
+    made, _ = carried(OLD.replace("    sum += step(n);\n", ""), CONTEXTS)
+    assert "[step]:560:560\n 1: 560\n !Attributes: 2\n" in made
+    assert "@" not in made
+
+
 def test_clang_finds_as_much_of_it_as_of_a_fresh_one(tmp_path: Path, tool: Tool) -> None:
     """By its own check of how many records of a profile it could use."""
 
