@@ -16,7 +16,6 @@ NOTHING_TO_TEST = {
     "profiles/llvm/extbinary_layout.py": "numbers of the format",
     "program/code/architecture.py": "records of what an architecture is",
     "reports/assets/refresh.py": "run by hand when a library's version is to change",
-    "support/arrays.py": "names of types",
 }
 """Modules that do nothing, and what they hold."""
 
@@ -36,7 +35,9 @@ TESTED_AS_A_WHOLE = {
     "cli/reporting.py": "cli/test_report.py",
     "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
     "evidence/contexts/context_finding.py": "profiles/llvm/test_context_forms.py",
+    "evidence/fetch_misses.py": "analyses/test_fetch_misses.py",
     "evidence/collector.py": "reports/test_gather.py",
+    "support/_search.pyx": "support/test_distinct.py",
     "support/executables.py": "cli/test_parser.py",
     "support/budget.py": "test_costs.py",
     "fleet/counting.py": "fleet/test_fleet.py",

@@ -75,6 +75,7 @@ class RecordKeywords(TypedDict, total=False):
     delay: float | None
     period: int | None
     frequency: int | None
+    samples: int | None
     filter: str | Iterable[str]
     depth: int | None
     call_stack: bool
@@ -82,6 +83,7 @@ class RecordKeywords(TypedDict, total=False):
     cycles: bool
     no_lbr: bool
     emulate: bool
+    model: str
     seed: int
 
 

@@ -60,6 +60,7 @@ def record(
     MissingToolError where what it takes is not installed, and OutputError where the files can't be
     written.
     """
+    from lbr2pgo.recorders.front_end import preset
     from lbr2pgo.recorders.machine import read_machine
     from lbr2pgo.recorders.options import RecordOptions
     from lbr2pgo.recorders.recording import record_at_best
@@ -73,6 +74,8 @@ def record(
         exact=optional_path(exact, "exact"),
         pids=several(shared.pop("pid", ())),
         filters=several(shared.pop("filter", ())),
+        most_samples=shared.pop("samples", None),
+        front_end=preset(shared.pop("model")) if "model" in shared else None,
         **shared,
     )
     made = replace(record_at_best(read_machine(), options, say=said.append), notes=tuple(said))
