@@ -20,9 +20,13 @@ import numpy as np
 
 from lbr2pgo.analyses.confidence import difference, for_all, wilson
 from lbr2pgo.profiles.llvm.sample_names import Key, Location, Name
-from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE, FunctionSamples, SampleProfile
-from lbr2pgo.profiles.llvm.sample_quality import counts_of
-from lbr2pgo.profiles.llvm.sample_weights import weights
+from lbr2pgo.profiles.llvm.sample_profile import (
+    DUPLICATED_INTO_BASE,
+    LARGEST_LINE,
+    FunctionSamples,
+    SampleProfile,
+)
+from lbr2pgo.profiles.llvm.sample_weights import weights, with_inlined
 from lbr2pgo.profiles.llvm.stable import step_below
 from lbr2pgo.support.arrays import F64, Bools
 from lbr2pgo.support.dataclass import dataclass
@@ -73,12 +77,16 @@ def settle(new: SampleProfile, old: SampleProfile, *, is_exact: bool = False) ->
     sides = _Sides(new, old, is_exact=is_exact)
     settled = replace(new, functions={}, symbols=None)
     made: dict[Place, FunctionSamples] = {}
-    for place in sorted(sides.old.keys() | sides.new.keys(), key=lambda place: len(place[1])):
+    for place in sides.places():
+        key, inner = place
         found = sides.settled(place)
+        if (found is None) == (place in sides.old):  # it came, or went, and all that hold it change
+            for outer in ((key, inner[:depth]) for depth in range(len(inner))):
+                if outer in made and outer in sides.new:
+                    made[outer].total = sides.scaled(sides.new[outer].total)
         if found is None:
             continue
         made[place] = found
-        key, inner = place
         if inner:
             location, name = inner[-1]
             made[key, inner[:-1]].callsites.setdefault(location, {})[name] = found
@@ -99,21 +107,31 @@ class _Sides:
     def __init__(self, new: SampleProfile, old: SampleProfile, *, is_exact: bool) -> None:
         moved = {key: _as_now(each, new.functions.get(key)) for key, each in old.functions.items()}
         self.new, self.old = dict(_copies(new.functions)), dict(_copies(moved))
-        self._is_exact = is_exact
+        self._is_exact, self._is_decided = is_exact, new.is_preinlined
         rows = [
-            (place, item) for place in self.old.keys() | self.new.keys()
+            (place, item) for place in self.places()
             for item in {**_items(self.old.get(place)), **_items(self.new.get(place))}
         ]  # fmt: skip
+        heavy = [weights(profile) for profile in (old, new)]
+        names = [*dict.fromkeys((*heavy[0].functions, *heavy[1].functions))]
         counts = np.array(
-            [[_number(side.get(place), item) for place, item in rows]
-             for side in (self.old, self.new)], np.float64
-        ).reshape(2, -1)  # fmt: skip
-        self._scale = _scale(*counts)
+            [[*(_number(side.get(place), item) for place, item in rows),
+              *(of.functions.get(name, 0) for name in names)]
+             for side, of in ((self.old, heavy[0]), (self.new, heavy[1]))], np.float64
+        )  # fmt: skip
+        self._scale = _scale(*counts[:, : len(rows)])
         counts[1] /= self._scale
-        samples = [weights(profile).samples or 1 for profile in (old, new)]
-        total = max(weights(old).total, 1)
-        sure = counts[0] != counts[1] if is_exact else _are_sure(counts / total, *samples)
-        self._sure = {rows[i] for i in np.flatnonzero(sure).tolist()}
+        samples = [of.samples or 1 for of in heavy]
+        sure = (
+            counts[0] != counts[1] if is_exact
+            else _are_sure(counts / max(heavy[0].total, 1), *samples)
+        )  # fmt: skip
+        self._sure = {rows[i] for i in np.flatnonzero(sure[: len(rows)]).tolist()}
+        self._sure_names = {names[i] for i in np.flatnonzero(sure[len(rows) :]).tolist()}
+
+    def places(self) -> list[Place]:
+        """Those of either side, functions before what is inlined into them."""
+        return sorted({**self.old, **self.new}, key=lambda place: len(place[1]))
 
     def settled(self, place: Place) -> FunctionSamples | None:
         """What is there in the settled profile; None if it is nothing."""
@@ -124,13 +142,13 @@ class _Sides:
         if _is_other_code(old, new):
             return self._as_it_is(new, is_new=True)
         before, after = _items(old), _items(new)
-        sure = {item for item in {**before, **after} if (place, item) in self._sure}
-        if sure:
+        sure = {item for item in {**before, **after} if self._differs(place, item)} - {_TOTAL}
+        if sure:  # else none of the numbers that it is the sum of has changed
             sure.add(_TOTAL)
         found = _empty(old)
         for item in {**before, **after}:
             if item in sure and item in after:
-                _put(found, item, self._scaled(after[item]))
+                _put(found, item, self.scaled(after[item]))
             elif item not in sure and item in before:
                 _put(found, item, before[item])
         return found
@@ -138,24 +156,36 @@ class _Sides:
     def _goes_by_new(self, place: Place) -> bool:
         """Whether the new side decides of what only one side has.
 
-        Of what is inlined together, the outermost of these copies decides.
+        Of what is inlined together, the outermost of these copies decides. A pre-inliner's are
+        there by decisions that chance may turn: all copies of a function tell if it changed.
         """
         key, inner = place
         for depth in range(len(inner) + 1):
             outer = key, inner[:depth]
             if (outer in self.old) != (outer in self.new):
                 parent = key, inner[: depth - 1]
-                is_other = depth > 0 and _is_other_code(self.old[parent], self.new[parent])
-                return is_other or (outer, _TOTAL) in self._sure
+                if depth > 0 and _is_other_code(self.old[parent], self.new[parent]):
+                    return True
+                if self._is_decided:
+                    copy = self.old.get(outer) or self.new[outer]
+                    return str(copy.name) in self._sure_names
+                return (outer, _TOTAL) in self._sure
         raise AssertionError("one side has it")
+
+    def _differs(self, place: Place, item: Item) -> bool:
+        """Whether a number is another one; of a call that a pre-inliner may take, the callee's."""
+        is_decided = self._is_decided and item.field == "call_targets"
+        if is_decided and not all(_number(side[place], item) for side in (self.old, self.new)):
+            return str(item.name) in self._sure_names
+        return (place, item) in self._sure
 
     def _as_it_is(self, function: FunctionSamples, *, is_new: bool) -> FunctionSamples:
         found = _empty(function)
         for item, count in _items(function).items():
-            _put(found, item, self._scaled(count) if is_new else count)
+            _put(found, item, self.scaled(count) if is_new else count)
         return found
 
-    def _scaled(self, count: int) -> int:
+    def scaled(self, count: int) -> int:
         """A new count as the old training would have it."""
         if self._is_exact and self._scale == 1:
             return count
@@ -224,7 +254,7 @@ def _number(function: FunctionSamples | None, item: Item) -> int:
     if function is None:
         return 0
     if item == _TOTAL:
-        return sum(counts_of(function))
+        return sum(sum(each.body.values()) for each in with_inlined(function, DUPLICATED_INTO_BASE))
     value = getattr(function, item.field)
     if item.location is None:
         return int(value)

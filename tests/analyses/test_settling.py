@@ -7,6 +7,7 @@ from hypothesis import given
 
 from lbr2pgo.analyses.settling import settle
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.sample_weights import weights
 
 PER_SAMPLE = 64
 SHARES = np.random.default_rng(5).dirichlet(np.full(200, 0.2))
@@ -116,3 +117,21 @@ def test_calls_of_other_code_are_those_of_the_new_one() -> None:
     old = "f:640:9\n 1: 640 g:64\n 3: h:64\n  1: 64\n"
     new = "f:640:9\n 1: 640\n 2: 0\n"
     assert settled(new, old) == new
+
+
+def test_what_a_pre_inliner_moves_is_no_change() -> None:
+    """Counts of g are its own, or those of a copy of it, as chance has its size and its weight."""
+    apart = "g:70000:700\n 1: 70000\nf:7000:9\n 1: 7000 g:700\n"
+    nested = "f:77000:9\n 1: 7000\n 2: g:70000\n  1: 70000\n  !Attributes: 3\n"
+    assert settled(nested, apart) == apart
+    fewer = nested.replace("70000", "7000")
+    assert settled(fewer, apart) == fewer
+
+
+def test_a_copy_that_its_function_holds_too_counts_once() -> None:
+    copied = " 2: g:20000\n  1: 20000\n  !Attributes: 6\n"
+    with_copy, without = (
+        f"g:70000:9\n 1: 70000\nf:7000:9\n 1: 7000\n{copy}" for copy in (copied, "")
+    )
+    assert weights(of(with_copy)).functions["g"] == 70000
+    assert settled(with_copy, without) == without

@@ -13,7 +13,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_profile import (
+    DUPLICATED_INTO_BASE,
+    FunctionSamples,
+    SampleProfile,
+)
 from lbr2pgo.profiles.llvm.text import place_text
 from lbr2pgo.profiles.weights import CallSite, ProfileWeights
 
@@ -22,22 +26,23 @@ PER_SAMPLE = 64
 
 
 def weights(profile: SampleProfile, kind: str = "sample profiles") -> ProfileWeights:
-    """Contexts of a function add up, and so do its inlined copies."""
+    """Contexts of a function add up, and so do its inlined copies, but those that it holds too."""
     functions: Counter[str] = Counter()
     calls: Counter[CallSite] = Counter()
     for top in profile.functions.values():
-        for each in with_inlined(top):
+        for each in with_inlined(top, DUPLICATED_INTO_BASE):
             functions[str(each.name)] += sum(each.body.values())
             for site, count in _calls(each):
                 calls[site] += count
     return ProfileWeights(f"{kind} {_told_by(profile)}", dict(functions), dict(calls), PER_SAMPLE)
 
 
-def with_inlined(function: FunctionSamples) -> Iterator[FunctionSamples]:
-    """A function, and all that is inlined into it."""
+def with_inlined(function: FunctionSamples, passed: int = 0) -> Iterator[FunctionSamples]:
+    """A function, and all that is inlined into it, but for copies with one of these attributes."""
     yield function
     for _, callee in function.inlined():
-        yield from with_inlined(callee)
+        if not callee.attributes & passed:
+            yield from with_inlined(callee, passed)
 
 
 def _told_by(profile: SampleProfile) -> str:
