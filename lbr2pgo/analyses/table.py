@@ -82,9 +82,11 @@ def percentage(value: float) -> str:
 
     >>> percentage(0.5), percentage(0.0), percentage(0.0001), percentage(0.9999)
     ('50.0%', '0.0%', '<0.1%', '>99.9%')
+    >>> percentage(-0.0001)
+    '>-0.1%'
     """
-    if 0 < value < 0.0005:
-        return "<0.1%"
+    if 0 < abs(value) < 0.0005:
+        return "<0.1%" if value > 0 else ">-0.1%"
     return ">99.9%" if 0.9995 <= value < 1 else f"{value:.1%}"
 
 

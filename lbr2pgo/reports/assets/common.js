@@ -14,7 +14,7 @@ async function unpacked(base64) {
 
 // Per cent; what is not quite none, or not quite all, is not called so.
 function percent(share) {
-  if (share > 0 && share < 0.0005) return "<0.1%";
+  if (share && Math.abs(share) < 0.0005) return share > 0 ? "<0.1%" : ">-0.1%";
   return share >= 0.9995 && share < 1 ? ">99.9%" : `${(100 * share).toFixed(1)}%`;
 }
 function grouped(value, digits = 0) {
