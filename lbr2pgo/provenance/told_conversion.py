@@ -41,10 +41,10 @@ def convert_with_provenance(
 ) -> Conversion:
     """As `convert`, with the provenance of each output beside it."""
     outputs = (*options.outputs, *options.optional)
-    if any(is_standard_output(each.paths[0]) for each in outputs):
+    if any(map(_is_stream, options.paths)):
         raise InputError(
-            "what goes to standard output has no place for a provenance beside it",
-            cure="Give the output a path, or leave out --provenance.",
+            "what goes to a stream has no place for a provenance beside it",
+            cure="Give the output a file, or leave out --provenance.",
         )
     beside = [path_beside(each.paths[0]) for each in outputs]
     refuse_overwriting([*options.paths, *beside], options.paths_read)
@@ -60,6 +60,10 @@ def convert_with_provenance(
             write_provenance(own, path)
     paths = (path_beside(each.paths[0]) for each in written)
     return replace(done, written=(*done.written, *paths))
+
+
+def _is_stream(path: Path) -> bool:
+    return is_standard_output(path) or (path.exists() and not path.is_file())
 
 
 def _provenance(options: ConvertOptions, done: Conversion) -> Callable[..., Provenance]:

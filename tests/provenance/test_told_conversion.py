@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -95,9 +96,11 @@ def test_without_git_there_is_no_commit(place: Path, monkeypatch: pytest.MonkeyP
 
 def test_where_there_is_no_file_to_lie_beside(command, place: Path) -> None:
     words = ("convert", place / "perf.data", "--binary", place / "app", "--provenance")
-    answer = command(*words, "--llvm", "-")
-    assert (answer.code, answer.out) == (2, "")
-    assert "has no place for a provenance beside it" in answer.err
+    os.mkfifo(place / "pipe")
+    for stream in ("-", place / "pipe"):
+        answer = command(*words, "--llvm", stream)
+        assert (answer.code, answer.out) == (2, "")
+        assert "has no place for a provenance beside it" in answer.err
     (place / "p.json").mkdir()
     assert command(*words, "--llvm", place / "p").code == 2
     assert not (place / "p").exists()
