@@ -45,6 +45,12 @@ def encoded(of: GccProfile) -> bytes:
     return stream.getvalue()
 
 
+def with_functions(data: bytes, number: int) -> bytes:
+    """A file that says it has so many."""
+    at = data.index(struct.pack("<I", 0xAC000000)) + 8
+    return data[:at] + struct.pack("<I", number) + data[at + 4 :]
+
+
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_what_is_written_is_read_back(version: int) -> None:
     data = encoded(profile(version))
@@ -138,10 +144,11 @@ def test_working_sets_say_how_many_counts_make_up_each_128th() -> None:
         (lambda d: d[:4] + b"\7\0\0\0" + d[8:], "0x4: version 7 of the format, known are 1, 2, 3"),
         (lambda d: d[:60], "the table of strings is broken"),
         (lambda d: d[:90], "cut off"),
+        (lambda d: with_functions(d, 1000), "cut off in 1000 functions"),
         (lambda d: d.replace(b"naive", b"naiv"), "the table of strings is broken"),
         (lambda d: d.replace(struct.pack("<II", 7, 1), struct.pack("<II", 7, 77)), "name 77 of a"),
     ],
-    ids=["magic", "version", "strings", "cut", "shorter", "name"],
+    ids=["magic", "version", "strings", "cut", "functions", "shorter", "name"],
 )
 def test_damage_is_told_with_its_place(change: Callable[[bytes], bytes], told: str) -> None:
     samples = profile().samples

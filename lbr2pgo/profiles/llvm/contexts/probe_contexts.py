@@ -59,8 +59,7 @@ class ProbeContexts:
         calls = placed_addresses(np.append(sources, counts.callers.call[1:]))
         self._table = with_calls(table, calls, debug, compat)
         entry, named = entries_at(branches.to, symbols, known.functions, known.is_odd)
-        is_called = np.zeros(len(named), np.bool_)
-        is_called[entry[entry >= 0]] = True
+        is_called = np.isin(np.arange(len(named)), entry)
         self._names = _Names(self._table.tree)
         number = self._names.add(names_by_probes(named, is_called, known, self._table))
         self._callee = np.append(number, -1)[entry]
