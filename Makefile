@@ -24,7 +24,7 @@ SANITIZERS = -fsanitize=address,undefined
 SEED ?= 1
 MINUTES ?= 20
 
-.PHONY: help demo test test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz sanitize mutants clean
+.PHONY: help demo test test-all test-pythons lint man docs tables toolchain compiler install setup bench bench-fleet dist fuzz sanitize mutants clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 18
@@ -39,8 +39,13 @@ demo: install ## convert a shipped recording; print what was lost and the hottes
 	$(BIN)/lbr2pgo report testbins/recordings/x86-64-interp.pie.perf.data --binary testbins/x86-64/interp.pie \
 	    --only hot-branches --top 10
 
-test: setup toolchain lint ## lint, type-check and run every test (installs the toolchain if root)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q
+PYTEST = $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -q
+
+test: setup toolchain lint ## lint, type-check and run all tests but the slow ones (installs the toolchain if root)
+	$(PYTEST) -m "not slow and not long"
+
+test-all: setup toolchain lint ## the same with the slow ones: whole builds, searches, damaged files
+	$(PYTEST)
 
 test-pythons: setup ## the suite's fast part on the other Pythons, 3.11 to 3.14
 	$(BIN)/python tests/pythons.py
