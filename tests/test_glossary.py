@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 from builders.fixtures import ROOT
@@ -21,12 +22,11 @@ def words_of(text: str) -> str:
     return " ".join(re.findall(r"[\w-]+", text.lower()))
 
 
-DOCS = " ".join(words_of(page.read_text()) for page in (*PAGES, ROOT / "README.md"))
-CODE = " ".join(
-    words_of(path.read_text())
-    for path in sorted((ROOT / "lbr2pgo").rglob("*.p*"))
-    if path.suffix in (".py", ".pyx", ".pxd")
-)
+@cache
+def all_words() -> str:
+    """Those of all pages, and of the code."""
+    code = (path for kind in ("py", "pyx", "pxd") for path in (ROOT / "lbr2pgo").rglob(f"*.{kind}"))
+    return " ".join(words_of(path.read_text()) for path in (*PAGES, ROOT / "README.md", *code))
 
 
 def test_the_glossary_is_short() -> None:
@@ -36,10 +36,10 @@ def test_the_glossary_is_short() -> None:
 
 @pytest.mark.parametrize("word", [row[0] for row in ROWS])
 def test_a_word_is_used(word: str) -> None:
-    assert re.search(rf"\b{word.lower()}(s|es)?\b", f"{DOCS} {CODE}")
+    assert re.search(rf"\b{word.lower()}(s|es)?\b", all_words())
 
 
 @pytest.mark.parametrize("other", [each for row in ROWS for each in row[2].split(", ") if each])
 def test_no_other_word_stands_for_it(other: str) -> None:
-    found = re.findall(rf".{{20}}\b{re.escape(other.lower())}s?\b.{{20}}", f"{DOCS} {CODE}")
+    found = re.findall(rf".{{20}}\b{re.escape(other.lower())}s?\b.{{20}}", all_words())
     assert found == []

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import networkx
@@ -93,17 +94,21 @@ def imported(tree: ast.Module) -> Iterator[str]:
                 yield _module_of(name.removeprefix("lbr2pgo").lstrip(".").replace(".", "/"))
 
 
-def every_import() -> Iterator[tuple[str, set[str]]]:
+@cache
+def every_import() -> list[tuple[str, set[str]]]:
     """Each module in Python, and what it imports."""
-    return ((module, set(imported(tree))) for module, tree in modules())
+    return [(module, set(imported(tree))) for module, tree in modules()]
 
 
-def every_cimport() -> Iterator[tuple[str, set[str]]]:
+@cache
+def every_cimport() -> list[tuple[str, set[str]]]:
     """Each module of loops, and what it cimports or imports."""
+    found = []
     for path in sorted((*PACKAGE.rglob("*.pyx"), *PACKAGE.rglob("*.pxd"))):
         module = path.relative_to(PACKAGE).with_suffix("").as_posix()
         names = re.findall(r"^\s*from lbr2pgo\.([\w.]+) c?import", path.read_text(), re.MULTILINE)
-        yield module, {_module_of(name.replace(".", "/")) for name in names}
+        found.append((module, {_module_of(name.replace(".", "/")) for name in names}))
+    return found
 
 
 def _module_of(name: str) -> str:
@@ -154,8 +159,8 @@ def test_native_holds_what_several_rooms_use() -> None:
 
 
 def test_profiles_know_of_no_source_but_three_formats_that_they_share() -> None:
-    found = {name for module, tree in modules() if room_of(module) == "profiles"
-             for name in imported(tree) if room_of(name) == "sources"}  # fmt: skip
+    found = {name for module, names in every_import() if room_of(module) == "profiles"
+             for name in names if room_of(name) == "sources"}  # fmt: skip
     assert found <= {
         "sources/code_addresses",
         "sources/parquet_counts",
