@@ -24,8 +24,10 @@ from hypothesis import strategies as st
 
 from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+from lbr2pgo.profiles.llvm.contexts.context_trees import call_hashes
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
 from lbr2pgo.profiles.llvm.contexts.preinliner import top_down
+from lbr2pgo.profiles.llvm.contexts.sizes import _first_children
 
 
 @pytest.mark.parametrize("name", HYBRID)
@@ -118,3 +120,15 @@ def test_cold_calls_do_not_count() -> None:
     without = order([], [0, 1])
     assert order([(1, 0, 3)], [0, 1], cold=3) == without
     assert order([(1, 0, 2), (1, 0, 2)], [0, 1], cold=3) == [1, 0]  # they add up first
+
+
+def test_the_size_of_a_function_is_that_in_the_context_which_llvm_has_first() -> None:
+    """Where it is known in several others only: of each node the child of the least hash."""
+    nodes = [(0, 0, 0), (1, 5, 1), (1, 6, 2), (1, 7, 1), (2, 3, 2), (3, 3, 1), (3, 9, 0)]
+    rows, guids = np.array([(0, 0, 0), *nodes], np.uint64), np.array([7, 1 << 63, 9], np.uint64)
+    hashes = call_hashes(rows[1:, 2].astype(np.int64), rows[1:, 1], guids).tolist()
+    children: dict[int, list[tuple[int, int]]] = {}
+    for number, (row, each) in enumerate(zip(nodes, hashes, strict=True), 1):
+        children.setdefault(row[0], []).append((each, number))
+    expected = [min(children[node])[1] if node in children else -1 for node in range(len(rows))]
+    assert _first_children(rows, guids).tolist() == expected
