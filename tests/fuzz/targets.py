@@ -150,7 +150,7 @@ def program(data: bytes) -> None:
 
 @cache
 def _counts() -> Path:
-    path = _folder() / "counts"
+    path = _folder() / "given counts"
     path.write_bytes(seeds.counts())
     return path
 
