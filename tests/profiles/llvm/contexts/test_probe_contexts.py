@@ -100,6 +100,18 @@ def test_no_sample_is_lost_where_contexts_are_merged(seed: int, probed_walk: Wal
     assert left.table.contexts.total.sum() == whole.table.contexts.total.sum()
 
 
+def test_what_was_inlined_stands_in_one_function_at_last(probed_walk: Walk) -> None:
+    contexts = probe_contexts(*probed_walk(1))
+    parent = contexts._table.tree.parent.tolist()
+
+    def outermost(node: int) -> int:
+        return node if parent[node] < 0 else outermost(parent[node])
+
+    found = contexts._outermost.tolist()
+    assert found == [outermost(node) for node in range(len(parent))]
+    assert max(parent) >= 0
+
+
 def test_the_random_programs_have_what_they_are_for(
     probed_walk: Walk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
