@@ -152,7 +152,7 @@ def _call_stack(machine: Machine, facility: Facility) -> DoctorRow:
         return DoctorRow(name, Status.NO, "no", "Linux offers it from 4.1 on")
     if facility.call_stack:
         return DoctorRow(name, Status.YES, "yes", "perf record --call-graph lbr")
-    return DoctorRow(name, Status.NO, "no", "only Intel has it, from Haswell on, and RISC-V")
+    return DoctorRow(name, Status.NO, "no", "only Intel, from Haswell on, and RISC-V have it")
 
 
 def _call_chains(facility: Facility) -> DoctorRow:
@@ -188,10 +188,10 @@ def _kernel(machine: Machine, facility: Facility) -> DoctorRow:
     value = machine.kernel_release or "unknown"
     if facility.recorder is None:
         return DoctorRow("kernel", Status.INFO, value)
-    since = SINCE.get(facility.recorder)
+    name, since = facility.recorder.value, SINCE.get(facility.recorder)
     if since is None:
-        return DoctorRow("kernel", Status.INFO, value, f"none came with {facility.recorder.value}")
-    needs = f"{facility.recorder.value} came with Linux {since[0]}.{since[1]}"
+        return DoctorRow("kernel", Status.INFO, value, f"no known release drives {name}")
+    needs = f"{name} came with Linux {since[0]}.{since[1]}"
     if facility.usable:
         return DoctorRow("kernel", Status.YES, value, needs)
     return DoctorRow("kernel", Status.NO if _older(machine, since) else Status.INFO, value, needs)

@@ -73,7 +73,7 @@ NO_BRBE = {"armv8_pmuv3_0": {}}
         ("riscv", "empty", None, "CPU", Status.INFO, "RISC-V sifive,u74-mc"),
         ("riscv", "empty", None, "branch recorder", Status.NO, "has no CTR (smctr, ssctr)"),
         ("riscv-ctr", "none", None, "branch recorder", Status.NO, "RISC-V CTR; no core PMU"),
-        ("riscv-ctr", "none", None, "kernel", Status.INFO, "none came with RISC-V CTR"),
+        ("riscv-ctr", "none", None, "kernel", Status.INFO, "no known release drives"),
         ("riscv-ctr", "lbr32", None, "call-stack mode", Status.YES, "yes"),
         ("riscv32", "empty", None, "branch recorder", Status.NO, "the processor is not known"),
         ("via", "empty", None, "branch recorder", Status.NO, "no branch recorder of CentaurHauls"),
