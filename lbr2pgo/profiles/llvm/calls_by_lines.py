@@ -25,7 +25,7 @@ def with_calls(
     """The table with probes of the calls among these instructions, if it has none of any call."""
     if not len(table) or table.is_call.any() or compat.follows(CALLS_BY_PROBES_ALONE):
         return table
-    sources = distinct(sources[sources > table.address[0]])
+    sources = distinct(sources[sources >= table.address[0]])
     found, place = debug.places(sources)
     word = found.discriminator[place]
     node = _nodes(table, sources, found.scope[place], found.scopes)
