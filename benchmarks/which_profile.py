@@ -159,7 +159,8 @@ class Builds:
         profile = self._folder / f"{kind}{'-exact' if is_exact else ''}.prof"
         if not profile.exists():
             how = ("--call-graph",) if told_by == "contexts" else ()
-            unrelaxed = UNRELAXED if probes and self._bench.target else ()
+            target = self._bench.target or ""
+            unrelaxed = UNRELAXED if probes and target.startswith("riscv") else ()
             recorded = self._recorded((*probes, *words_of(training), *unrelaxed))
             self._bench.convert(recorded, "--llvm", profile, how=how, exact=is_exact)
         use = [flag for each in refined for flag in REFINED[each]]
