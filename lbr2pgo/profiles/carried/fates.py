@@ -96,7 +96,7 @@ class Fate:
     lines: LineMap | None = None
     """None where it did not change."""
     filled: Mapping[int, int] = field(default_factory=dict)
-    """Lines that are new, and for each one of the same block that has counts."""
+    """Lines without counts, and for each one of the same block that has some."""
     parts: tuple[Fate, ...] = ()
     """Functions that were split off it."""
 
@@ -160,7 +160,6 @@ class Fates:
             return Fate(new_name, old, new)
         lines = line_map(old.lines, new.lines)
         known = {to for line in own.lines for to in lines.to(line)}
-        added = set(range(len(new.lines))).difference(*map(lines.to, range(len(old.lines))))
         lost = [line for line in range(len(old.lines)) if not lines.to(line)]
         parts = tuple(
             Fate(
@@ -171,7 +170,7 @@ class Fates:
             )
             for part in self._successors.split_off(old, lost)
         )
-        return Fate(new_name, old, new, lines, neighbours(new.lines, known, added), parts)
+        return Fate(new_name, old, new, lines, neighbours(new.lines, known), parts)
 
 
 def _note(name: Name, fate: Fate, account: Account) -> None:

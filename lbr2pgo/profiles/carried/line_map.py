@@ -21,7 +21,7 @@ _BRACES = frozenset(("", "{", "}", "};", "});", "else", "} else {"))
 _MOST_WORDS = 4000
 """Of a stretch that changed, beyond which its words are not compared."""
 _SAME = 0.5
-"""Share of a line's words that make it the same line."""
+"""Share of a line's words beyond which it is the same line; in its place that many are enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,8 @@ def _by_words(
     old_size, new_size = Counter(old_line), Counter(new_line)
     found: dict[int, list[int]] = defaultdict(list)
     for (i, j), count in shared.items():
-        if count >= _SAME * min(old_size[i], new_size[j]):
+        is_in_place = i - before.start == j - after.start
+        if count + is_in_place / 2 > _SAME * min(old_size[i], new_size[j]):
             found[i].append(j)
     return {i: tuple(sorted(lines)) for i, lines in found.items()}
 
@@ -132,10 +133,10 @@ _GOVERNS = re.compile(r"(?:(?:}\s*)?else|.*\b(?:if|for|while|else if)\b.*\))\s*"
 """A line that the next one depends on, without braces."""
 
 
-def neighbours(lines: Sequence[str], known: Set[int], asked: Set[int]) -> dict[int, int]:
-    """For lines asked about, the next one of the same block that is known, where there is one.
+def neighbours(lines: Sequence[str], known: Set[int]) -> dict[int, int]:
+    """Of lines that nothing is known of, the next one of the same block that is known.
 
-    >>> neighbours(("f(x) {", "a();", "b();", "if (x)", "c();", "d();", "}"), {2, 5}, {1, 4})
+    >>> neighbours(("f(x) {", "a();", "b();", "if (x)", "c();", "d();", "}"), {2, 5})
     {1: 2}
     """
     found: dict[int, int] = {}
@@ -146,7 +147,7 @@ def neighbours(lines: Sequence[str], known: Set[int], asked: Set[int]) -> dict[i
             behind = row
         elif _BRANCHES.search(line):
             behind = None
-        elif row in asked and line and behind is not None:
+        elif line and behind is not None:
             found[row] = behind
         if _ENTERED.match(line):
             behind = None

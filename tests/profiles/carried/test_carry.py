@@ -35,7 +35,7 @@ def test_it_is_written_in_its_own_format(profile: Path, tmp_path: Path) -> None:
     done = carry(profile, OLD, NEW)
     done.write(tmp_path / "new.prof")
     said = (tmp_path / "new.prof").read_text()
-    assert said.startswith("four:33:5\n 1: 5 other:5\n 3: 5\n")
+    assert said.startswith("four:33:5\n 1: 5 other:5\n 2: 5\n 3: 5\n")
     assert "-fprofile-sample-use=x.prof" in done.next_step(Path("x.prof"))
 
 
@@ -46,7 +46,7 @@ def test_gcc_s_too(profile: Path, tmp_path: Path) -> None:
     done.write(tmp_path / "new.afdo")
     found = afdo.read(tmp_path / "new.afdo")
     assert found.version == 2
-    assert found.samples.functions["fourth"].body == {(1, 0): 5, (3, 0): 5}
+    assert found.samples.functions["fourth"].body == {(1, 0): 5, (2, 0): 5, (3, 0): 5}
 
 
 def test_refusals(profile: Path, tmp_path: Path) -> None:
