@@ -8,7 +8,7 @@ What is left may have moved, and is told by its text, or by what it calls.
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from difflib import SequenceMatcher
 
@@ -51,7 +51,7 @@ def line_map(old: Sequence[str], new: Sequence[str]) -> LineMap:
     """Of the lines of a function, as `Definition` has them."""
     kept: dict[int, int] = {}
     changed: dict[int, tuple[int, ...]] = {}
-    matcher = SequenceMatcher(_BRACES.__contains__, _squeezed(old), _squeezed(new), autojunk=False)
+    matcher = SequenceMatcher(_BRACES.__contains__, _squeezed(old), _squeezed(new))
     for tag, i, i_end, j, j_end in matcher.get_opcodes():
         if tag == "equal":
             kept.update(zip(range(i, i_end), range(j, j_end), strict=True))
@@ -77,7 +77,7 @@ def _by_words(
     if max(len(old_words), len(new_words)) > _MOST_WORDS:
         return {}
     shared: Counter[tuple[int, int]] = Counter()
-    matcher = SequenceMatcher(None, old_words, new_words, autojunk=False)
+    matcher = SequenceMatcher(None, old_words, new_words)
     for i, j, size in matcher.get_matching_blocks():
         for k in range(size):
             shared[old_line[i + k], new_line[j + k]] += 1
@@ -103,7 +103,8 @@ def _moved(
     old: Sequence[str], new: Sequence[str], left: Iterable[int], free: Sequence[int]
 ) -> dict[int, tuple[int, ...]]:
     """Lines that stand elsewhere now: those of one text, then those of the same calls, in order."""
-    by_text, by_calls = defaultdict(list), defaultdict(list)
+    by_text: dict[str, deque[int]] = defaultdict(deque)
+    by_calls: dict[frozenset[str], deque[int]] = defaultdict(deque)
     for j in free:
         by_text[new[j].replace(" ", "")].append(j)
         by_calls[called(new[j])].append(j)
@@ -111,11 +112,15 @@ def _moved(
     taken: set[int] = set()
     for i in left:
         text, calls = old[i].replace(" ", ""), called(old[i])
-        there = [] if text in _BRACES else by_text[text] or (by_calls[calls] if calls else [])
-        there = [j for j in there if j not in taken]
-        if there:
-            found[i] = (there[0],)
-            taken.add(there[0])
+        if text in _BRACES:
+            continue
+        for there in (by_text[text], by_calls[calls] if calls else deque()):
+            while there and there[0] in taken:
+                there.popleft()
+            if there:
+                found[i] = (there[0],)
+                taken.add(there.popleft())
+                break
     return found
 
 
@@ -129,8 +134,8 @@ _ENTERED = re.compile(r"\s*(?:[}]|(?:case|default|else|for|while|do)\b|\w+\s*:(?
 _BRANCHES = re.compile(
     r"[{}]|\b(?:if|switch|case|default|else|for|while|do|return|break|continue|goto)\b"
 )
-_GOVERNS = re.compile(r"(?:(?:}\s*)?else|.*\b(?:if|for|while|else if)\b.*\))\s*")
-"""A line that the next one depends on, without braces."""
+_GOVERNS = re.compile(r"\b(?:if|for|while)\b")
+"""With a parenthesis at its end, a line that the next one depends on."""
 
 
 def neighbours(lines: Sequence[str], known: Set[int]) -> dict[int, int]:
@@ -151,4 +156,9 @@ def neighbours(lines: Sequence[str], known: Set[int]) -> dict[int, int]:
             found[row] = behind
         if _ENTERED.match(line):
             behind = None
-    return {row: near for row, near in found.items() if not _GOVERNS.fullmatch(lines[row - 1])}
+    return {row: near for row, near in found.items() if not _governs(lines[row - 1])}
+
+
+def _governs(line: str) -> bool:
+    """Whether the next line depends on one, without braces."""
+    return line.endswith("else") or (line.endswith(")") and _GOVERNS.search(line) is not None)

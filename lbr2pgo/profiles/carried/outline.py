@@ -49,8 +49,10 @@ _SCOPE = re.compile(
 _BEHIND_SCOPE = re.compile(
     r"[^()]*|.*\)\s*(?!const\b|noexcept\b|override\b|final\b)\w.*", re.DOTALL
 )
-_OLD_STYLE = re.compile(r"[\w*]\s+\*?\w+\s*\([\w\s,]*\)\s*(?:[\w\s*,\[\]()]+;\s*)+\Z")
+_OLD_STYLE = re.compile(r"[\w*]\s+\*?\w+\s*\([\w\s,]*\)\s*(?:[\w\s*,\[\]()]+;)+\s*\Z")
 """A definition as C had it before 1989: the types of its parameters behind them."""
+_LONGEST_HEAD = 4096
+"""Characters before a brace that are looked at."""
 _NO_FUNCTION = frozenset(
     ("if", "for", "while", "switch", "catch", "return", "sizeof", "alignas", "decltype", "noexcept",
      "throw", "requires", "defined", "__attribute__", "__declspec", "__asm__", "asm", "_Alignas",
@@ -136,6 +138,7 @@ def _functions(code: str) -> Iterator[tuple[int, list[tuple[str, int]], str, int
 
 def _head_start(code: str, boundary: int, at: int) -> int:
     """Where what stands before a brace begins: behind the last statement, or before old types."""
+    boundary = max(boundary, at - _LONGEST_HEAD)
     start = max(boundary, code.rfind(";", boundary, at) + 1)
     is_old = not code[start:at].strip() and _OLD_STYLE.search(code[boundary:at])
     return boundary if is_old else start

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from lbr2pgo.profiles.carried.line_map import line_map, neighbours
@@ -55,6 +57,13 @@ def test_long_stretches_are_not_compared_by_words() -> None:
     old = tuple(f"a{number} = b{number} + c;" for number in range(2000))
     new = tuple(f"a{number} = b{number} - d;" for number in range(2000))
     assert line_map(old, new).changed == {}
+
+
+def test_lines_that_are_everywhere_take_no_longer_than_others() -> None:
+    start = time.process_time()
+    old, new = (tuple(f"x{row % many}();" for row in range(20000)) for many in (7, 5))
+    line_map(old, new)
+    assert time.process_time() - start < 2
 
 
 def test_lines_without_counts_have_a_neighbour_in_their_block() -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -140,3 +141,16 @@ def test_functions_start_where_the_compiler_says(
     }
     assert len(written) > 3  # of others the compiler wrote them, or they have no name
     assert written <= ours
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a<" * 20000 + "{}", "a::" * 20000 + "{}", "a() : b" * 9000 + "{}", "operator " * 9000 + "{}",
+     "int f(a) " + "int a;   " * 9000 + "# ;{ }", "{" * 50000 + "}" * 50000,
+     "f(" * 30000 + ")" * 30000 + "{}", "#if 1\n{\n#else\n{\n#endif\n" * 5000],
+    ids=lambda text: text[:12],
+)  # fmt: skip
+def test_odd_text_takes_no_longer_than_other(text: str) -> None:
+    start = time.process_time()
+    list(definitions(text, "x.c"))
+    assert time.process_time() - start < 2
