@@ -77,6 +77,9 @@ def _refuse_other_trees(samples: SampleProfile, successors: Successors, path: Pa
         known += mine is not None
         if mine is not None and theirs is not None:
             older, newer = older + (mine > theirs), newer + (theirs > mine)
+    if not known and any(isinstance(function.name, int) for function in samples.functions.values()):
+        cure = "Carry one with names (convert --llvm without --md5)."
+        raise InputError("has hashes in place of names", where=str(path), cure=cure)
     if not known:
         cure = "Name the tree that the profiled program was built of."
         raise InputError(f"{old.name} has no function of this profile", where=str(path), cure=cure)

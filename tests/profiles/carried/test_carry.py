@@ -8,7 +8,7 @@ from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.carried.carry import carry
 from lbr2pgo.profiles.carried.source_tree import SourceTree
-from lbr2pgo.profiles.llvm import text
+from lbr2pgo.profiles.llvm import extbinary, text
 from lbr2pgo.support.errors import InputError
 
 FUNCTION = "int {0}(int x) {{\n{1}  int y = other(x);\n  y += more(y);\n  return y;\n}}\n"
@@ -58,6 +58,10 @@ def test_refusals(profile: Path, tmp_path: Path) -> None:
         carry(profile, tree("five"), OLD)
     with pytest.raises(InputError, match="nothing in /new is what /old had"):
         carry(profile, OLD, tree())
+    hashed = tmp_path / "hashed.prof"
+    extbinary.write(text.read(profile), hashed, extbinary.Options(md5_names=True))
+    with pytest.raises(InputError, match="has hashes in place of names"):
+        carry(hashed, OLD, NEW)
     probed = tmp_path / "probed.prof"
     probed.write_text("one:5:5\n 1: 5\n !CFGChecksum: 12\n")
     with pytest.raises(InputError, match="does not tell of source lines"):
