@@ -120,12 +120,13 @@ class MappedFiles:
 
     def _spans_up_to(self, last: int) -> _Spans:
         """What was mapped when a mapping was the last."""
-        if last not in self._spans:
+        found = self._spans.get(last)  # another thread may forget them meanwhile
+        if found is None:
             rows = {_EVERYWHERE: self._everywhere, _KERNEL: self._kernel}.get(last)
             if rows is None:
                 rows = np.array(self._history.up_to(last, _MOST_MAPPINGS), np.int64)
-            self._spans[last] = self._seen(rows)
-        return self._spans[last]
+            found = self._spans[last] = self._seen(rows)
+        return found
 
     def _seen(self, rows: I64) -> _Spans:
         start, length = self._rows["start"][rows], self._rows["length"][rows]

@@ -150,3 +150,14 @@ def test_where_children_have_too_much_what_any_process_mapped_tells(
     assert outside(samples, *events) == {"a.so": 1, "own.so": 1, "[unknown]": 1}
     monkeypatch.setattr("lbr2pgo.counting.mapped_files.COPIED_MAPPINGS", Limit(0, 4))
     assert outside(samples, *events) == {"a.so": 1, "own.so": 2}
+
+
+def test_another_thread_may_forget_what_this_one_just_found() -> None:
+    class Forgetful(dict[int, object]):
+        def __setitem__(self, key: int, value: object) -> None:
+            """Keep nothing, as if another thread had cleared it."""
+
+    files = MappedFiles(SpaceEventLog([mapped("/lib/libc.so.6", LIBC)]))
+    files._spans = Forgetful()  # type: ignore[assignment]
+    (file,) = files.of_addresses(runtime_addresses(np.array([LIBC], np.uint64)))
+    assert files.names[file] == "libc.so.6"
