@@ -35,6 +35,9 @@ BUSIEST = {
 leaves the walk along a stack out of line, which makes counting half as slow again; reading DWARF
 takes an eighth longer at -O1. Everywhere else -O1 takes half the time to compile. (-Og takes a
 third less still, and conversions take 2 to 5 % longer.)"""
+LIMITED = ("cp311", "0x030B0000")
+"""The first Python whose wheels serve all later ones, and its number: loops hardly call Python, so
+that its limited API costs them nothing (docs/notes/performance.md)."""
 COMPILING = {"bdist_wheel", "build", "build_ext", "develop", "editable_wheel", "install"}
 
 
@@ -49,8 +52,17 @@ def check_compiler() -> None:
         )
 
 
+def is_limited() -> bool:
+    """Whether what is built keeps to the limited API: wheels do, but of free-threaded Pythons."""
+    return "bdist_wheel" in sys.argv and not sysconfig.get_config_var("Py_GIL_DISABLED")
+
+
 def _extension(name: str, source: Path, level: str) -> Extension:
-    return Extension(name, [str(source)], extra_compile_args=[level, "-g0"])
+    macros = [("Py_LIMITED_API", LIMITED[1]), ("CYTHON_LIMITED_API", "1")] if is_limited() else []
+    return Extension(
+        name, [str(source)], extra_compile_args=[level, "-g0"], define_macros=macros,
+        py_limited_api=is_limited(),
+    )  # fmt: skip
 
 
 def extensions() -> list[Extension]:
@@ -84,5 +96,8 @@ if __name__ == "__main__":  # not in the processes that cythonize starts
         check_compiler()
     setup(
         ext_modules=extensions() if is_compiling else [],
-        options={"build_ext": {"parallel": os.cpu_count() or 1}},
+        options={
+            "build_ext": {"parallel": os.cpu_count() or 1},
+            "bdist_wheel": {"py_limited_api": LIMITED[0] if is_limited() else False},
+        },
     )

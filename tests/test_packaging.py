@@ -131,6 +131,14 @@ def test_a_wheel_holds_compiled_loops_with_their_types(wheel: Path) -> None:
     assert typed == _named("*.pyi")
 
 
+def test_one_wheel_serves_all_later_pythons(wheel: Path) -> None:
+    if sysconfig.get_config_var("Py_GIL_DISABLED"):
+        pytest.skip("free-threaded Pythons have no limited API")
+    names = zipfile.ZipFile(wheel).namelist()
+    assert wheel.name.split("-")[2:4] == ["cp311", "abi3"]
+    assert all(name.endswith(".abi3.so") for name in names if name.endswith(".so"))
+
+
 def _named(pattern: str) -> set[str]:
     """Files of the package, as paths without an ending."""
     found = (ROOT / "lbr2pgo").rglob(pattern)
