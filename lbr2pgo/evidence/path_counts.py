@@ -10,7 +10,7 @@ product-limit estimator: E. L. Kaplan, P. Meier, JASA 53, 1958).
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -100,11 +100,7 @@ class PathCollector:
         slot = plan.slot[np.diff(plan.before) > 0]
         blocks = np.column_stack((plan.owner, slot, plan.is_entry)).astype(np.int32)
         self._follower = ChainFollower(blocks, plan.functions, self._known, self._went_on)
-        self._blocks = RunRows(2, self._blocks_of)
-
-    def _blocks_of(self, first: I64, last: I64) -> I32:
-        """(r, 2): the first block that starts in each run, and the one behind the last."""
-        return np.column_stack((self._before[first], self._before[last + 1]))
+        self._blocks = RunRows(2, partial(_blocks_of, plan.before))
 
     def add(self, samples: Samples) -> None:
         """Follow a batch."""
@@ -124,6 +120,11 @@ class PathCollector:
     def result(self) -> PathCounts:
         """What was counted."""
         return PathCounts(self._slot, self._known, self._went_on)
+
+
+def _blocks_of(before: I32, first: I64, last: I64) -> I32:
+    """(r, 2): the first block that starts in each run, and the one behind the last."""
+    return np.column_stack((before[first], before[last + 1]))
 
 
 def paths_along(plan: ChainPlan, finding: Finding[PathCounts]) -> Finding[PathCounts]:

@@ -16,6 +16,7 @@ from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.program.dwarf.debug_info import CodeInfo, InlineFrames, Lines, Origin
 from lbr2pgo.program.elf.names import Names
+from lbr2pgo.program.elf.symbols import Symbols
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import (
     SLOT_BITS,
@@ -71,6 +72,11 @@ class Process(Program):
     def debug_info(self) -> CodeInfo:
         """As of one file, of whichever an address is."""
         return _JoinedDebugInfo(self.parts)
+
+    @property
+    def symbols(self) -> Symbols:
+        """Those of the program itself."""
+        return self.parts[0].program.symbols
 
     @cached_property
     def functions(self) -> Functions:
@@ -174,6 +180,10 @@ class _JoinedDebugInfo:
     @property
     def missing_reason(self) -> str:
         return self._parts[0][1].missing_reason  # libraries have none mostly
+
+    def expect(self, addresses: PlacedAddresses) -> None:
+        for debug, _, own in self._asked(addresses):
+            debug.expect(own)
 
     def frames(self, addresses: PlacedAddresses) -> InlineFrames:
         answers = [(rows, debug.frames(own)) for debug, rows, own in self._asked(addresses)]

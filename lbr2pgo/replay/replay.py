@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import IntEnum
 from functools import cached_property
 
@@ -172,6 +173,17 @@ class Flow:
         seal(self)
         same_length(self, "branch_from", "branch_to", rows=len(self.branches))
 
+    def with_branches(self, parts: Branches, row: I64) -> Flow:
+        """The same flow with each branch in parts; (b,): which branch each is a part of.
+
+        What was added up of instructions is that of the parts, too.
+        """
+        places = self.branch_from[row], self.branch_to[row]
+        found = replace(self, branches=parts, branch_from=places[0], branch_to=places[1])
+        known = {name: value for name, value in vars(self).items() if name in _SUMS}
+        vars(found).update(known)
+        return found
+
     @property
     def branch_kind(self) -> U8:
         """(b,): `Kind` of the instruction that each branch starts at, `OTHER` where that is -1."""
@@ -196,6 +208,8 @@ class Flow:
     @cached_property
     def jumped(self) -> U64:
         """(m,): how many of these were ended by a branch that the instruction can have made."""
+        if not len(self.astray):
+            return self.ended
         astray = ended_astray(self.astray, self.instructions, self.taken, self.ended)
         return _read_only(self.ended - astray)
 
@@ -233,6 +247,10 @@ class Flow:
         ):
             targets.setdefault(source, []).append(target)
         return targets
+
+
+_SUMS = ("executed", "ended", "jumped", "taken", "mispredicted")
+"""What flows add up when it is asked for."""
 
 
 def replay(counts: BranchCounts, program: Program, options: ReplayOptions | None = None) -> Flow:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from lbr2pgo.analyses import registry
@@ -16,10 +15,13 @@ from lbr2pgo.model.branch_counts import without_runs
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.perf_abi import SIMULATED_CPU
 from lbr2pgo.native.walk import StackKind
+from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import distinct
 
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
 
@@ -65,16 +67,22 @@ def gather(found: Replayed) -> Gathered:
     kinds = findings.get(STACK_KINDS, frozenset())
     limits = _limits(found.sources, kinds | ({StackKind.SELECTED} if is_selected else set()))
     debug = found.program.debug_info()
+    debug.expect(_starts_of_code(found.program, flow))
     evidence = Evidence(found.program, debug, flow, limits, findings, found.borders)
     infos = tuple(source.info for source in found.sources)
     return Gathered(evidence, infos, laid.tallies, found.notes)
 
 
+def _starts_of_code(program: Program, flow: Flow) -> PlacedAddresses:
+    """Where the functions and fragments begin that the flow is laid over."""
+    regions = program.regions
+    region = distinct(regions.containing(flow.instructions.address))
+    return regions.start[region[region >= 0]]
+
+
 def _told_apart(flow: Flow, borders: Borders) -> Flow:
     """The flow with its branches to and from other files by file."""
-    branches, row = told_apart(flow.branches, borders)
-    places = flow.branch_from[row], flow.branch_to[row]
-    return replace(flow, branches=branches, branch_from=places[0], branch_to=places[1])
+    return flow.with_branches(*told_apart(flow.branches, borders))
 
 
 def _limits(sources: Sequence[Source], kinds: frozenset[StackKind]) -> Limits:

@@ -22,7 +22,16 @@ from lbr2pgo.counting.address_spaces import pieces_of
 from lbr2pgo.counting.count import count
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Mmap
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Runs, aggregate
+from lbr2pgo.model.branch_counts import (
+    BRANCH,
+    END,
+    FROM,
+    TO,
+    BranchCounts,
+    Branches,
+    Runs,
+    aggregate,
+)
 from lbr2pgo.model.count_sums import merge
 from lbr2pgo.profiles.counts import saved_counts
 from lbr2pgo.program.code.cfg import EdgeKind
@@ -180,6 +189,19 @@ def test_counts_on_the_code(program: Program) -> None:
     assert by_offset(flow, flow.mispredicted) == {1: 1, 4: 2, 9: 1}
     assert by_offset(flow, flow.not_taken) == {1: 5}
     assert flow.indirect_targets() == {BASE + 9: [BASE + 3, BASE + 0xB]}
+
+
+def test_branches_in_parts_leave_the_sums_as_they_are(program: Program) -> None:
+    flow = flow_of(program, (4, 0, 1, 10, 2), (4, 0, 4, 5, 0), (1, 9, 9, 8, 1))
+    kept = flow.taken
+    half = np.arange(len(flow.branches)).repeat(2)
+    parts = Branches(*(getattr(flow.branches, name)[half] for name in (
+        "from_", "to", "known", "file", "count", "mispredicted", "prediction_unknown"
+    )))  # fmt: skip
+    parted = flow.with_branches(parts, half)
+    assert parted.branch_from.tolist() == flow.branch_from.repeat(2).tolist()
+    assert parted.taken is kept
+    assert by_offset(parted, parted.executed) == by_offset(flow, flow.executed)
 
 
 def test_what_can_not_be_true_is_tallied_and_counts_nowhere(program: Program) -> None:

@@ -69,7 +69,8 @@ cdef struct Row:
 
 
 cdef struct Sequence:
-    # Addresses low to high (exclusive), rows first to last; the last one only ends it.
+    # Addresses low to high (exclusive), rows first to last; the last one only ends it. First and last
+    # are the same where the rows were left out.
     uint64_t low
     uint64_t high
     int64_t first
@@ -339,6 +340,8 @@ cdef int _end_sequence(Machine *machine) except -1 nogil:
         sequence.low, sequence.high = rows[machine.first].address, rows[last].address
         sequence.first, sequence.last = machine.first, last
         is_wanted = is_wanted or _holds_wanted(machine, sequence.low, sequence.high)
+        if not is_wanted:
+            sequence.last = sequence.first
     if not is_wanted:
         machine.rows.count = machine.first
     machine.first = machine.rows.count

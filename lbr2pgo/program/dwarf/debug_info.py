@@ -25,7 +25,7 @@ from lbr2pgo.program.dwarf.scope import ScopedPlaces, Scopes
 from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.program.elf.debug_files import DEBUG_DIRECTORIES, DebugFiles
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.support.addresses import PlacedAddresses
+from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 
@@ -52,6 +52,9 @@ class CodeInfo(Protocol):
     def missing_reason(self) -> str:
         """Why there is none and what to do; empty if there is."""
 
+    def expect(self, addresses: PlacedAddresses) -> None:
+        """Say around which ascending placed addresses questions will be, which saves memory."""
+
     def frames(self, addresses: PlacedAddresses) -> InlineFrames:
         """Inline frames of (n,) placed addresses, in the order given."""
 
@@ -69,6 +72,7 @@ class DebugInfo:
     files: DebugFiles
     _problems: Counter[str] = field(default_factory=Counter)
     _past: Counter[str] = field(default_factory=Counter)
+    _expected: ImageAddresses | None = field(default=None, repr=False)
 
     def __repr__(self) -> str:
         return f"<DebugInfo of {self.files.image.path}>"
@@ -132,12 +136,16 @@ class DebugInfo:
         assert self.source is not None
         shared = supplementary_file(self.source, self.files.directories, self._problems)
         supplement = None if shared is None else read(shared)
-        return Symbolizer(read(self.source, supplement), self._problems)
+        return Symbolizer(read(self.source, supplement), self._problems, self._expected)
 
     def release(self) -> None:
         """Give back the memory of what was read, which is much; it is read again where need be."""
         vars(self).pop("_symbolizer", None)
         self._past, self._problems = self._past | self._problems, Counter()
+
+    def expect(self, addresses: PlacedAddresses) -> None:
+        """Keep lines around these ascending placed addresses alone, until others are asked for."""
+        self._expected = image_addresses(np.ascontiguousarray(addresses))
 
     def frames(self, addresses: PlacedAddresses) -> InlineFrames:
         """Inline frames of (n,) placed addresses, in the order given."""

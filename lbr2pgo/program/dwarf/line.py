@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.program.dwarf import _lines as native
 from lbr2pgo.program.dwarf.unit import Dwarf
-from lbr2pgo.support.arrays import I32, U32, U64, Records
+from lbr2pgo.support.arrays import I32, U32, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.tables import table
 
@@ -58,8 +58,19 @@ class LineTable:
     is_complete: bool
     """Whether the program ran to its end."""
 
+    def holds(self, addresses: U64) -> bool:
+        """Whether no rows for these were left out."""
+        at = np.searchsorted(self.sequences["high"], addresses, "right")
+        at = at[at < len(self.sequences)]
+        return not (self._is_left_out[at]).any()
+
+    @cached_property
+    def _is_left_out(self) -> Bools:
+        left_out: Bools = self.sequences["first"] == self.sequences["last"]
+        return left_out
+
     def look_up(self, addresses: U64) -> Records:
-        """(n,) rows of `FOUND`.
+        """(n,) rows of `FOUND`, of addresses that it holds.
 
         An address whose row names a file that is not there is not found, as in LLVM
         (LLVM: DWARFDebugLine.cpp getFileLineInfoForAddress).
@@ -116,8 +127,7 @@ class LineTable:
 def read_line_table(dwarf: Dwarf, unit: int, wanted: U64 | None = None) -> LineTable | None:
     """The line table that a unit refers to; None if there is none that can be read.
 
-    If only some addresses are wanted, which must ascend, others must not be looked up: rows far
-    from them are left out.
+    If only some addresses are wanted, which must ascend, rows far from them are left out.
     """
     found = native.run_program(dwarf.with_lines(unit), dwarf.units, unit, wanted)
     if found is None:

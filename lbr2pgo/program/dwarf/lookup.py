@@ -89,7 +89,10 @@ def resolve(claims: Claims) -> Cover:
 class Symbolizer:
     """Answers for one file; reads a unit when an address in it is asked for."""
 
-    def __init__(self, dwarf: Dwarf, problems: Counter[str]) -> None:
+    def __init__(
+        self, dwarf: Dwarf, problems: Counter[str], expected: ImageAddresses | None = None
+    ) -> None:
+        """Take the addresses around which alone lines are kept until others are asked for."""
         self.dwarf = dwarf
         self._problems = problems
         self._homes: dict[int, tuple[Dwarf, int]] = {}
@@ -97,6 +100,7 @@ class Symbolizer:
         self._noted: set[int] = set()
         """Units of which it was said how reading them ended."""
         self._lines: dict[int, LineTable | None] = {}
+        self._expected = expected
         self._lock = Lock()
         self._split = SplitUnits(dwarf, problems)
         if dwarf.unread:
@@ -140,10 +144,17 @@ class Symbolizer:
             self._problems[problem] += count
 
     def line_table(self, unit: int) -> LineTable | None:
-        """A unit's line table, None if it has none."""
+        """A unit's line table, None if it has none; with rows for expected addresses at least."""
         if unit not in self._lines:
-            self._lines[unit] = self._read_line_table(unit, None)
+            self._lines[unit] = self._read_line_table(unit, self._expected)
         return self._lines[unit]
+
+    def _table_with(self, unit: int, addresses: U64) -> LineTable | None:
+        """The same, with rows for these addresses, too."""
+        table = self.line_table(unit)
+        if table is not None and not table.holds(addresses):
+            table = self._lines[unit] = self._read_line_table(unit, None)
+        return table
 
     def _read_line_table(self, unit: int, wanted: U64 | None) -> LineTable | None:
         table = read_line_table(self.dwarf, unit, wanted)
@@ -154,7 +165,7 @@ class Symbolizer:
     def frames(self, addresses: ImageAddresses) -> InlineFrames:
         """See `DebugInfo.frames`."""
         ascending, rows = _in_order(addresses)
-        groups = self._groups(ascending, lambda unit, _: self.line_table(unit), self._framed)
+        groups = self._groups(ascending, self._table_with, self._framed)
         groups = [group._replace(rows=rows[group.rows]) for group in groups]
         return assemble(groups, len(addresses), self.line_table)
 
@@ -238,7 +249,8 @@ class Symbolizer:
         units = np.zeros(len(addresses), np.int32)
         for unit, rows in self._cover.by_unit(ascending):
             units[order[rows]] = unit
-            found[order[rows]] = _look_up(self.line_table(unit), ascending[rows])
+            there = ascending[rows]
+            found[order[rows]] = _look_up(self._table_with(unit, there), there)
         known = np.flatnonzero(found["is_there"])
         file = np.full(len(addresses), -1, np.int32)
         file[known], files = name_files(units[known], found["file"][known], self.line_table)
@@ -259,7 +271,7 @@ class Symbolizer:
         ascending, _ = _in_order(addresses)
         origins: dict[str, Origin] = {}
         for unit, rows in self._cover.by_unit(ascending):
-            table = self.line_table(unit)
+            table = self._table_with(unit, ascending[rows])
             if table is not None:
                 found = _look_up(table, ascending[rows])
                 numbers = distinct(found["file"][found["is_there"] != 0]).tolist()

@@ -102,6 +102,9 @@ class JitLines:
         """Why there are none; empty if there are."""
         return "" if self.present else "the code's compiler told no lines"
 
+    def expect(self, addresses: PlacedAddresses) -> None:
+        """Nothing: all is in memory."""
+
     def frames(self, addresses: PlacedAddresses) -> InlineFrames:
         """What was inlined is not told."""
         return InlineFrames.none(len(addresses))

@@ -15,7 +15,7 @@ from builders.frames import as_tuples, code_addresses, frames_of
 from builders.programs import SOURCES, compile_program
 from builders.symbolizer import Frame, symbolize, telling, without_symbols
 
-from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions, Lines
 from lbr2pgo.program.elf.file import FileInMemory
 from lbr2pgo.program.elf.image import Image
 
@@ -349,6 +349,30 @@ def test_lines_are_those_of_the_leaf_frames(build: Build) -> None:
     assert [frames.files[i] for i in frames.file[leaves[known]]] == [
         lines.files[i] for i in lines.file[known]
     ]
+
+
+def test_lines_of_other_code_than_expected_are_read_once_they_are_asked_for(build: Build) -> None:
+    flags = ("-g1", "-ffunction-sections", "-Wl,--emit-relocs")  # each function has its own rows
+    image = Image.open(build("clang++-22", *CLANG, *flags))
+    whole, some = DebugInfo.open(image), DebugInfo.open(image)
+    functions, addresses = whole.functions(), code_addresses(image)
+    main = functions.range_start[functions.function == functions.names.index("main")]
+    some.expect(main)
+
+    def rows() -> int:
+        tables = map(some._symbolizer.line_table, range(len(some._symbolizer.dwarf.units)))
+        return sum(len(table.rows) for table in tables if table is not None)
+
+    assert_same(some.lines(main), whole.lines(main))
+    kept = rows()
+    assert_same(some.lines(addresses), whole.lines(addresses))
+    assert 0 < kept < rows()
+
+
+def assert_same(found: Lines, expected: Lines) -> None:
+    assert found.files == expected.files
+    for name in ("file", "line", "discriminator", "column"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name))
 
 
 def test_places_of_addresses_in_any_order(build: Build) -> None:
