@@ -82,8 +82,9 @@ def cold_code(evidence: Evidence, top: int | None = TOP) -> Table:
     address, saved = evidence.once(saved_by_kind)[GainKind.COLD_CODE]
     rows = np.argsort(-saved, kind="stable")[:top]
     code = evidence.flow.instructions
-    target = code.target[code.index_of(address[rows])]
-    skipped = (target - code.end[code.index_of(address[rows])]).tolist()
+    jump = code.index_of(address[rows])
+    target = code.target[jump]
+    skipped = (target - code.end_of(jump)).tolist()
     columns: list[tuple[Column, Sequence[Value]]] = [
         (Column("saved", "taken branches saved", Unit.COUNT), saved[rows].tolist()),
         (Column("bytes", "bytes that never ran", Unit.COUNT), skipped),

@@ -9,11 +9,11 @@ import numpy as np
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.latency import valid_cycles
 from lbr2pgo.analyses.outcomes import estimate
-from lbr2pgo.model.branch_counts import FROM
+from lbr2pgo.model.branch_counts import FROM, sum_by
 from lbr2pgo.model.branch_stacks import MISSING, SATURATED
-from lbr2pgo.support.addresses import PlacedAddresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import F64, I64, U64
-from lbr2pgo.support.distinct import distinct_pairs
+from lbr2pgo.support.distinct import distinct_pairs, place_of
 from lbr2pgo.support.tables import Tabular, table
 
 
@@ -54,9 +54,14 @@ def line_figures(evidence: Evidence, region: int) -> LineFigures:
     size = len(line)
     executed = np.zeros(size, np.uint64)
     np.maximum.at(executed, group, evidence.flow.executed[rows])
-    columns = (*evidence.whole.once(_outcomes), evidence.whole.once(_mispredicted),
-               cycles_by_instruction(evidence.whole))  # fmt: skip
-    taken, not_taken, missed, cycles = (_sums(each[rows], group, size) for each in columns)
+    known, misses = estimate(evidence.whole), evidence.whole.once(_mispredicted)
+    columns = (
+        _at(code.address[rows], known.address, known.taken),
+        _at(code.address[rows], known.address, known.not_taken),
+        _at(code.address[rows], *misses),
+        cycles_by_instruction(evidence.whole)[rows],
+    )
+    taken, not_taken, missed, cycles = (_sums(each, group, size) for each in columns)
     first = _first_file(evidence, region, rows, file)
     order = _by_heat(of_file, executed, len(lines.files), first)
     return LineFigures(
@@ -77,25 +82,18 @@ def _sums(values: F64, group: I64, size: int) -> F64:
     return np.bincount(group, values, size).astype(np.float64)
 
 
-def _at(evidence: Evidence, addresses: PlacedAddresses, values: U64) -> F64:
-    """(m,): values added up by instruction."""
-    code = evidence.flow.instructions
-    row = code.index_of(addresses)
-    return _sums(values[row >= 0].astype(np.float64), row[row >= 0], len(code))
+def _at(addresses: PlacedAddresses, known: PlacedAddresses, values: U64) -> F64:
+    """(n,): the values of known addresses (k,), which ascend; 0 at others."""
+    at = place_of(addresses, known)
+    return np.append(values, np.uint64(0))[at].astype(np.float64)
 
 
-def _outcomes(evidence: Evidence) -> tuple[F64, F64]:
-    found = estimate(evidence)
-    taken, not_taken = (
-        _at(evidence, found.address, each) for each in (found.taken, found.not_taken)
-    )
-    return taken, not_taken
-
-
-def _mispredicted(evidence: Evidence) -> F64:
+def _mispredicted(evidence: Evidence) -> tuple[PlacedAddresses, U64]:
+    """Addresses of branches, ascending, and how often each was mispredicted."""
     branches = evidence.recorded
     known = np.flatnonzero(branches.known & FROM != 0)
-    return _at(evidence, branches.from_[known], branches.mispredicted[known])
+    (address,), (missed,) = sum_by((branches.from_[known],), (branches.mispredicted[known],))
+    return placed_addresses(address), missed
 
 
 def cycles_by_instruction(evidence: Evidence) -> F64:

@@ -134,7 +134,7 @@ def _only_jumps_follow(flow: Flow, rows: I64, end: U64) -> Bools:
     instructions = flow.instructions
     last = np.searchsorted(instructions.address, end, side="left") - 1
     others = np.cumsum(~np.isin(instructions.kind, JUMPS))
-    found: Bools = (others[last] == others[rows]) & (instructions.end[last] == end)
+    found: Bools = (others[last] == others[rows]) & (instructions.end_of(last) == end)
     return found
 
 

@@ -206,7 +206,7 @@ def build_cfgs(
     source, target, kind = _edges(code, of, last, block, jumps)
     return FunctionCFGs(
         block_start=code.address[first[order]],
-        block_end=code.end[last[order]],
+        block_end=code.end_of(last[order]),
         block_last=code.address[last[order]],
         entries=distinct(block[entry_rows]),
         edge_source=source,

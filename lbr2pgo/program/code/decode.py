@@ -64,7 +64,7 @@ def are_slow(image: Image, code: InstructionTable) -> Bools:
     """(n,): which instructions take so long that what follows waits for them."""
     starts = begins(code.run)
     bounds = np.append(np.flatnonzero(starts), len(code))
-    ranges = ByteRanges(code.address[bounds[:-1]], code.end[bounds[1:] - 1])
+    ranges = ByteRanges(code.address[bounds[:-1]], code.end_of(bounds[1:] - 1))
     data, offsets, _ = gather(image, ranges)
     run = np.cumsum(starts) - 1
     offset = np.array(offsets)[run] + (code.address - ranges.start[run]).astype(np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses, placed_addresses, placed_array
 from lbr2pgo.support.arrays import I32, I64, U8, Bools
 from lbr2pgo.support.distinct import place_of
-from lbr2pgo.support.intervals import interval_of, numbers_in
+from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 from lbr2pgo.support.tables import Tabular, ascending, table, taken
 
 
@@ -55,10 +55,14 @@ class InstructionTable(Tabular):
     def __post_init__(self) -> None:
         ascending(self, "address")
 
-    @cached_property
+    @property
     def end(self) -> PlacedAddresses:
-        """First address behind each instruction."""
+        """First address behind each instruction: worked out anew, for there may be many."""
         return placed_addresses(self.address + self.size)
+
+    def end_of(self, rows: I64) -> PlacedAddresses:
+        """First address behind each of these (n,)."""
+        return placed_addresses(self.address[rows] + self.size[rows])
 
     @cached_property
     def ends_line(self) -> Bools:
@@ -78,7 +82,10 @@ class InstructionTable(Tabular):
 
     def covering(self, addresses: PlacedAddresses) -> I64:
         """Row of the instruction that each byte belongs to, -1 where there is none."""
-        return interval_of(self.address, self.end, addresses)
+        row = last_at_or_below(self.address, addresses)
+        is_inside = row >= 0
+        is_inside[is_inside] = addresses[is_inside] < self.end_of(row[is_inside])
+        return np.where(is_inside, row, -1)
 
     @classmethod
     def empty(cls) -> Self:

@@ -196,5 +196,5 @@ def _leads_of(code: InstructionTable, start: int, limit: int) -> dict[_Lead, lis
 def _are_falls(code: InstructionTable, source: I64, target: I64) -> Bools:
     """(n,): whether targets are the next instructions, and these run after the sources."""
     row = code.index_of(placed_addresses(_u64(source)))
-    found: Bools = (row >= 0) & (code.end[row] == _u64(target)) & ~code.ends_line[row]
+    found: Bools = (row >= 0) & (code.end_of(row) == _u64(target)) & ~code.ends_line[row]
     return found & ~np.isin(code.kind[row], CALLS)
