@@ -16,6 +16,16 @@ VERBS = {
     "buildid-list": "lbr2pgo convert PROFILE --all-images",
 }
 """Commands of perf, and ours that do their work."""
+ELSEWHERE = {
+    "inject": "makes branch stacks of traces (--itrace, of Intel PT or Arm ETM): let it, and give "
+    "what it writes to lbr2pgo convert or report",
+    **dict.fromkeys(("mem", "c2c"), "is about memory accesses, another subject than branches"),
+    **dict.fromkeys(
+        ("sched", "lock", "kmem", "timechart"), "is about the kernel's work, and not about branches"
+    ),
+    "trace": "shows system calls, and no branches",
+}
+"""Commands of perf whose work is not ours, and why."""
 _OUTPUT = {
     "convert": "each output has its option: --llvm OUT, --fdata OUT (--help-all lists all)",
     "report": "a page is --html OUT, all else goes to standard output: > OUT",
@@ -158,6 +168,8 @@ _CHOICES = {"html": "a page is written by --html OUT", "text": "that is --format
 
 def verb(word: str) -> str | None:
     """What is said of a command of perf's."""
+    if word in ELSEWHERE:
+        return f"{word} is perf's alone: it {ELSEWHERE[word]}"
     return f"{word} is perf's; here it is `{VERBS[word]}`" if word in VERBS else None
 
 

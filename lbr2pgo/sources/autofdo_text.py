@@ -31,7 +31,7 @@ from lbr2pgo.model.branch_counts import (
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources import _address_rows
-from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.sources.base import Addresses, ShownShortly, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.code_addresses import addresses_of_offsets, are_code, text_base
 from lbr2pgo.sources.text_lines import CHUNK_SIZE, LineReader
 from lbr2pgo.support.addresses import ImageAddresses, file_offsets, image_addresses
@@ -200,7 +200,7 @@ def _line(text: bytes, place: int) -> tuple[bytes, int]:
     return text[place:end], min(end + 1, len(text))
 
 
-class AutoFdoText:
+class AutoFdoText(ShownShortly):
     """A file of ranges and branches. Implements `CountSource`."""
 
     def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:

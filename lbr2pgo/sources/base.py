@@ -135,6 +135,15 @@ class Told(Protocol):
         """
 
 
+class ShownShortly:
+    """A source that shows itself in a line."""
+
+    __slots__ = ()
+
+    def __repr__(self: Told) -> str:
+        return f"<{self.info.format}: {self.info.path}>"
+
+
 @runtime_checkable
 class StackSource(Told, Protocol):
     """A file of samples with branch stacks; may be read any number of times."""

@@ -17,7 +17,14 @@ import numpy as np
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED, BranchStacks, from_lists
 from lbr2pgo.model.doubts import Doubt
-from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
+from lbr2pgo.sources.base import (
+    EventInfo,
+    ShownShortly,
+    Sniff,
+    SourceFormat,
+    SourceInfo,
+    SymbolResolver,
+)
 from lbr2pgo.sources.csv_text import CsvRow, places_of, read_rows, rows_of
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.errors import InputError
@@ -36,7 +43,7 @@ _BATCH = 1 << 15
 _DAMAGED = Doubt("damaged: rows that hold no branch")
 
 
-class BranchCsv:
+class BranchCsv(ShownShortly):
     """A `StackSource` of samples with one entry each."""
 
     def __init__(self, path: Path) -> None:

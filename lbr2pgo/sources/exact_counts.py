@@ -14,7 +14,7 @@ from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import Addresses, SourceFormat, SourceInfo, sniff_arrays
+from lbr2pgo.sources.base import Addresses, ShownShortly, SourceFormat, SourceInfo, sniff_arrays
 from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.errors import InputError
 
@@ -25,7 +25,7 @@ Row = tuple[int, int, int, int, int, int]
 """Columns of `BranchCounts`: from_, to, end, known, count, mispredicted."""
 
 
-class ExactSource:
+class ExactSource(ShownShortly):
     """A file of exact counts."""
 
     def __init__(self, path: Path) -> None:

@@ -31,7 +31,7 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate
 from lbr2pgo.model.count_sums import CountSums
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import Addresses, Sniff, SourceFormat, SourceInfo
+from lbr2pgo.sources.base import Addresses, ShownShortly, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.support import budget
 from lbr2pgo.support.addresses import image_addresses
 from lbr2pgo.support.arrow import INTEGERS, integers_of, whole
@@ -57,7 +57,7 @@ _NAME = "lbr2pgo counts in Parquet"
 _MAGIC = b"PAR1"
 
 
-class ParquetCounts:
+class ParquetCounts(ShownShortly):
     """A file of counts. Implements `BuildSource`."""
 
     def __init__(self, path: Path) -> None:

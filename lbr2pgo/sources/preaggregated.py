@@ -39,6 +39,7 @@ from lbr2pgo.sources.base import (
     SNIFF_SIZE,
     Addresses,
     EventInfo,
+    ShownShortly,
     Sniff,
     SourceFormat,
     SourceInfo,
@@ -120,7 +121,7 @@ def _no_rows() -> _Traces:
     return _Traces(nowhere, nowhere, nowhere, none.astype(np.uint8), none, none)
 
 
-class Preaggregated:
+class Preaggregated(ShownShortly):
     """A pre-aggregated file. Implements `CountSource`."""
 
     def __init__(self, path: Path, chunk_size: int = CHUNK_SIZE) -> None:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts, aggregate, with_unknown_predictions
 from lbr2pgo.program.elf.layout import ImageLayout
-from lbr2pgo.sources.base import Addresses, SourceFormat, SourceInfo, sniff_arrays
+from lbr2pgo.sources.base import Addresses, ShownShortly, SourceFormat, SourceInfo, sniff_arrays
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.npz import Arrays, read_arrays
 from lbr2pgo.support.sums import TooManyError
@@ -118,7 +118,7 @@ def _array(arrays: Arrays, name: str, dtype: str) -> npt.NDArray[np.generic]:
     return found
 
 
-class SavedCounts:
+class SavedCounts(ShownShortly):
     """A file of saved counts. Implements `BuildSource`."""
 
     def __init__(self, path: Path) -> None:

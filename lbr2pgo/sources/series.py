@@ -19,7 +19,14 @@ from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources import open_source
-from lbr2pgo.sources.base import SizedSource, Source, SourceInfo, StackSource, SymbolResolver
+from lbr2pgo.sources.base import (
+    ShownShortly,
+    SizedSource,
+    Source,
+    SourceInfo,
+    StackSource,
+    SymbolResolver,
+)
 from lbr2pgo.sources.directories import files_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.again import repeatable
@@ -97,7 +104,7 @@ def _facts(info: SourceInfo) -> list[str | int | None]:
     return [info.machine, *(info.details.get(key) for key in _OF_ONE_SESSION), *filters]
 
 
-class Series:
+class Series(ShownShortly):
     """A `StackSource` over the files of one recording, in the order in which they were made."""
 
     def __init__(self, name: str, sources: Sequence[StackSource]) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.line_branches import TEXT_COLUMNS, LineBranches
-from lbr2pgo.sources.base import Sniff, SourceFormat, SourceInfo
+from lbr2pgo.sources.base import ShownShortly, Sniff, SourceFormat, SourceInfo
 from lbr2pgo.sources.csv_text import CsvRow, normal, number_of, places_of, read_rows, rows_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import refuse_too_many
@@ -52,7 +52,7 @@ class _Report:
     facts: Mapping[str, str]
 
 
-class UprofReport:
+class UprofReport(ShownShortly):
     """A `LineSource` over a report; raises InputError if it has no table of branches."""
 
     def __init__(self, path: Path) -> None:

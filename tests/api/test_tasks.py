@@ -209,6 +209,7 @@ def test_what_notebooks_show_of_results_is_short() -> None:
         next(iter(source.batches())), lbr2pgo.Program(PIE), lbr2pgo.Program(str(PIE)).debug_info(),
     )  # fmt: skip
     assert [repr(each) for each in shown if len(repr(each)) > 240 or "\n" in repr(each)] == []
+    assert repr(source) == f"<perf.data: {RECORDING}>"
     html = [each._repr_html_() for each in shown if hasattr(each, "_repr_html_")]
     assert len(html) > len(report.tables)
     assert all(page.startswith("<iframe ") or page.count("<tr>") <= 21 for page in html)

@@ -14,6 +14,9 @@ from lbr2pgo.cli import _parser, foreign
     [
         (["annotate", "perf.data"], "lbr2pgo report PROFILE --function F"),
         (["script"], "lbr2pgo dump stacks PROFILE"),
+        (["mem", "record"], "mem is perf's alone: it is about memory accesses"),
+        (["c2c"], "c2c is perf's alone: it is about memory accesses"),
+        (["inject", "-b"], "give what it writes to lbr2pgo convert or report"),
         (["convert", "perf.data", "-o", "out"], "-o is perf's; here each output has its option"),
         (["convert", "--perfdata=perf.data", "--binary", "x"], "lbr2pgo convert perf.data"),
         (["report", "perf.data", "--format", "html"], "a page is written by --html OUT"),
@@ -41,6 +44,6 @@ def test_no_option_of_ours_is_called_foreign() -> None:
     for word, here in foreign.OPTIONS.items():
         for name in here:
             assert word not in commands[name]._option_string_actions or name == "record"
-    assert not set(foreign.VERBS) & set(commands)
+    assert not {*foreign.VERBS, *foreign.ELSEWHERE} & set(commands)
     for told in foreign.VERBS.values():
         assert told.split()[1] in commands

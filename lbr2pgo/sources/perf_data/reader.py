@@ -20,6 +20,7 @@ from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.sources.base import (
     EventInfo,
+    ShownShortly,
     Sniff,
     SourceFormat,
     SourceInfo,
@@ -57,7 +58,7 @@ SAMPLE_REASONS = (
 """In the order of `sources.perf_data._perf_records.TALLIES`."""
 
 
-class PerfData:
+class PerfData(ShownShortly):
     """A `StackSource` over a perf.data file, or a directory of `perf record --threads`.
 
     Raises InputError for a file that can't be opened or whose header can't be used. Times are

@@ -23,6 +23,7 @@ from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.sources.base import (
     SNIFF_SIZE,
     Addresses,
+    ShownShortly,
     Sniff,
     SourceFormat,
     SourceInfo,
@@ -70,7 +71,7 @@ def _sniff(head: bytes) -> Sniff:
     return Sniff.NO
 
 
-class PerfScript:
+class PerfScript(ShownShortly):
     """A file of `perf script` text. Implements `StackSource`.
 
     Where samples or mappings lack a time, their place in the file stands for it: perf prints in

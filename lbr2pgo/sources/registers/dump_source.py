@@ -14,7 +14,14 @@ import numpy as np
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
 from lbr2pgo.model.quirks import Quirk
-from lbr2pgo.sources.base import EventInfo, Sniff, SourceFormat, SourceInfo, SymbolResolver
+from lbr2pgo.sources.base import (
+    EventInfo,
+    ShownShortly,
+    Sniff,
+    SourceFormat,
+    SourceInfo,
+    SymbolResolver,
+)
 from lbr2pgo.sources.registers.register_dump import Register, keys_in, parse, read_text
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.dataclass import dataclass
@@ -129,11 +136,12 @@ class Decoded:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpSource:
+class DumpSource(ShownShortly):
     """A register dump as one sample. Implements `StackSource`."""
 
     info: SourceInfo
     decoded: Decoded
+    __repr__ = ShownShortly.__repr__  # that of dataclasses would be put before it
 
     def space_events(self) -> Sequence[SpaceEvent]:
         """None: registers know of no mappings."""
