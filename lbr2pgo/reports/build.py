@@ -59,6 +59,7 @@ from lbr2pgo.support.addresses import (
     placed_addresses,
     placed_array,
     shown,
+    slot_of,
 )
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -316,10 +317,19 @@ def _call_tree(node: Node) -> CallNode:
 def _views(evidence: Evidence, options: ReportOptions) -> Iterator[FunctionView]:
     if not options.wants(function_view.NAME):
         return
-    is_wanted = options.function or options.source or function_view.NAME in options.only
     files = source_files(evidence, options)
-    shares = dict(hottest_regions(evidence, max(1 if is_wanted else 0, options.views)))
-    yield from views_of(evidence, options, files, shares)
+    yield from views_of(evidence, options, files, _shown_regions(evidence, options))
+
+
+def _shown_regions(evidence: Evidence, options: ReportOptions) -> dict[int, float]:
+    """Functions to show, and their shares: where one is, the hottest of the program's own."""
+    if options.views:
+        return dict(hottest_regions(evidence, options.views))
+    if not (options.function or options.source or function_view.NAME in options.only):
+        return {}
+    start, found = evidence.program.regions.start, hottest_regions(evidence, None)
+    own = [each for each in found if slot_of(PlacedAddress(start[each[0]])) == 0]
+    return dict((own or found)[:1])
 
 
 def _opener(evidence: Evidence, options: ReportOptions) -> Callable[[int], FunctionView | None]:

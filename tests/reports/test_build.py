@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import processes
 from builders.evidence import evidence, flags, gather, gather_sources, program, source
 from builders.recordings import (
     PIE,
@@ -19,6 +21,7 @@ from lbr2pgo.analyses import registry
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
+from lbr2pgo.support.addresses import slot_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
 
@@ -110,6 +113,20 @@ def test_one_function_with_its_code() -> None:
     outcomes = found.table("outcomes")
     assert outcomes is not None
     assert set(outcomes.column("function")) == {"walk"}
+
+
+def test_a_single_function_is_the_programs_own_however_hot_its_libraries_are(
+    tmp_path: Path,
+) -> None:
+    places = {file: f"/opt/{file.name}" for file in (processes.PIE, processes.LIBRARY)}
+    path = processes.process_recording(tmp_path / "perf.data", places)
+    given = options(
+        profiles=(path,), binary=processes.LIBRARY, binaries=(processes.PIE,), only=("function",)
+    )
+    (own,) = make_report(given).functions
+    (hottest,) = make_report(replace(given, views=1)).functions
+    assert slot_of(own.placed_start) == 0 < slot_of(hottest.placed_start)
+    assert own.share < hottest.share
 
 
 def test_a_function_by_address() -> None:
