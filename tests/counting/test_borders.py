@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counting.borders import Borders, borders_of, merge
+from lbr2pgo.counting.borders import Borders, _rows_of, borders_of, merge
 from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.support.addresses import image_array
 
@@ -49,3 +49,10 @@ def test_recordings_may_number_their_files_otherwise() -> None:
     found = merge([one, other])
     assert sorted(rows_of(found)) == [(16, FROM, "libc", 7, 1, 1), (32, TO, "libm", 2, 0, 0)]
     assert rows_of(merge([])) == []
+
+
+def test_borders_beyond_the_last_branch_have_no_row() -> None:
+    found = borders([(16, FROM, "libc", 3, 1, 0), (48, FROM, "libc", 3, 1, 0)])
+    inside, known = image_array([16, 32, 64]), np.array([FROM, FROM, TO], np.uint8)
+    rows = dict(zip(found.address.tolist(), _rows_of(found, inside, known), strict=True))
+    assert rows == {16: 0, 48: -1}
