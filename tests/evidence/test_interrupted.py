@@ -12,7 +12,7 @@ from lbr2pgo.evidence.second_look import SecondLook
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.sources.perf_data.reader import PerfData
-from lbr2pgo.support.addresses import image_addresses
+from lbr2pgo.support.addresses import image_array
 
 PROGRAM = Program.open(STATIC)
 
@@ -25,7 +25,7 @@ def samples(one_in: int):
 
 
 def function_at(address: int) -> int:
-    return int(PROGRAM.functions.containing(image_addresses([address]))[0])
+    return int(PROGRAM.functions.containing(image_array([address]))[0])
 
 
 def interrupted(path, chosen, times=1):
