@@ -71,7 +71,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     shown.add_argument(
         "--source", action="store_true",
-        help="show functions (the hottest one, or --function) line by line of their source",
+        help="show functions (the program's hottest, or --function) line by line of their source",
     )  # fmt: skip
     shown.add_argument(
         "--full", action="store_true",
