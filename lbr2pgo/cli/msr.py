@@ -237,7 +237,8 @@ def _fitting_models(
     args: argparse.Namespace, machine: Machine, default_depth: int | None = None
 ) -> Mapping[str, Model]:
     """The rings that may be meant, by the options or else by this machine; at least one."""
-    from lbr2pgo.recorders.facility import Recorder, find_facility
+    from lbr2pgo.recorders.branch_recorder import INTEL_ARCH_LBR
+    from lbr2pgo.recorders.facility import find_facility
     from lbr2pgo.sources.registers import intel_lbr
 
     models = intel_lbr.MODELS
@@ -250,7 +251,7 @@ def _fitting_models(
         depth = depth or here.depth
         name = intel_lbr.model_of(machine.cpu.family, machine.cpu.model)
         if architectural is None:
-            architectural = here.recorder is Recorder.INTEL_ARCH_LBR
+            architectural = here.recorder is INTEL_ARCH_LBR
     if not architectural and name is not None and depth in (None, models[name].depth):
         return {name: models[name]}
     depth = depth or default_depth

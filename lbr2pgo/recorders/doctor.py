@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
+from lbr2pgo.recorders.branch_recorder import ARM_BRBE, INTEL_LBR
 from lbr2pgo.recorders.facility import (
     CALL_STACK_SINCE,
     CYCLES_SINCE,
-    SINCE,
     Facility,
-    Recorder,
     find_facility,
 )
 from lbr2pgo.recorders.hardware import (
@@ -110,7 +109,7 @@ def _cpu(machine: Machine) -> DoctorRow:
 
 
 def _recorder(facility: Facility) -> DoctorRow:
-    name = facility.recorder.value if facility.recorder else "none"
+    name = facility.recorder.name if facility.recorder else "none"
     status = Status.YES if facility.usable else Status.NO
     return DoctorRow("branch recorder", status, name, facility.reason)
 
@@ -132,16 +131,16 @@ def _cycles(machine: Machine, facility: Facility) -> DoctorRow:
         return DoctorRow(name, Status.NO, "no", _why_no_cycles(facility))
     if _older(machine, CYCLES_SINCE):
         return DoctorRow(name, Status.NO, "no", "Linux passes them on from 4.3 on")
-    if facility.recorder is Recorder.ARM_BRBE:
+    if facility.recorder is ARM_BRBE:
         return DoctorRow(name, Status.YES, "yes", "where BRBE knows them: entries may have none")
     return DoctorRow(name, Status.YES, "yes")
 
 
 def _why_no_cycles(facility: Facility) -> str:
-    if facility.recorder is Recorder.INTEL_LBR:
+    if facility.recorder is INTEL_LBR:
         return "Intel counts them from Skylake and Goldmont on, with rings of 32"
     assert facility.recorder is not None
-    return f"{facility.recorder.value} doesn't count them"
+    return f"{facility.recorder.name} doesn't count them"
 
 
 def _call_stack(machine: Machine, facility: Facility) -> DoctorRow:
@@ -188,7 +187,7 @@ def _kernel(machine: Machine, facility: Facility) -> DoctorRow:
     value = machine.kernel_release or "unknown"
     if facility.recorder is None:
         return DoctorRow("kernel", Status.INFO, value)
-    name, since = facility.recorder.value, SINCE.get(facility.recorder)
+    name, since = facility.recorder.name, facility.recorder.since
     if since is None:
         return DoctorRow("kernel", Status.INFO, value, f"no known release drives {name}")
     needs = f"{name} came with Linux {since[0]}.{since[1]}"

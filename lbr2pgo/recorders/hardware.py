@@ -14,7 +14,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from lbr2pgo.program.code.registry import ARCHITECTURES
-from lbr2pgo.recorders.facility import Facility, Recorder, find_facility
+from lbr2pgo.recorders.branch_recorder import AMD_BRS
+from lbr2pgo.recorders.facility import Facility, find_facility
 from lbr2pgo.recorders.foreground import Ending, run_foreground
 from lbr2pgo.recorders.machine import Machine
 from lbr2pgo.recorders.options import KIND_FILTERS, PRIVILEGE_FILTERS, RecordOptions, Watch
@@ -28,19 +29,6 @@ _CURE = "`lbr2pgo doctor` tells what this machine can do; --emulate uses the sof
 
 _AT_ONCE = 0.01
 """Seconds of a recording that only shows whether it can be made."""
-
-_TRANSACTIONS = frozenset({"abort_tx", "in_tx", "no_tx"})
-_UNSUPPORTED: dict[Recorder, frozenset[str]] = {
-    Recorder.INTEL_LBR: frozenset(),
-    Recorder.INTEL_ARCH_LBR: frozenset(),
-    # Linux: amd/brs.c, amd_brs_setup_filter takes `any` and privilege levels alone.
-    Recorder.AMD_BRS: (frozenset(KIND_FILTERS) - {"any"}) | {"save_type", "priv"},
-    # Linux: amd/lbr.c, the LBR_NOT_SUPP of lbr_select_map.
-    Recorder.AMD_LBR_V2: _TRANSACTIONS,
-    # Linux: arm_brbe.c, BRBE_EXCLUDE_BRANCH_FILTERS.
-    Recorder.ARM_BRBE: _TRANSACTIONS,
-    Recorder.RISCV_CTR: _TRANSACTIONS,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +59,7 @@ def choose_recorder(machine: Machine, options: RecordOptions, *, settles: bool =
         _refuse_emulation(options, obstacle)
         return Choice(False, obstacle)
     assert facility.recorder is not None
-    return Choice(True, f"this machine has {facility.recorder.value} ({facility.reason})")
+    return Choice(True, f"this machine has {facility.recorder.name} ({facility.reason})")
 
 
 def _can_settle(machine: Machine, facility: Facility, options: RecordOptions) -> bool:
@@ -161,17 +149,17 @@ def _obstacle_to_perf(machine: Machine) -> str | None:
 def _refusal(machine: Machine, facility: Facility, options: RecordOptions) -> str | None:
     """What a usable recorder can't do of what is asked, if anything."""
     assert facility.recorder is not None
-    name = facility.recorder.value
+    name = facility.recorder.name
     if options.call_stack and not facility.call_stack:
         return f"{name} has no call-stack mode"
     if options.depth is not None and facility.depth and options.depth != facility.depth:
         return f"{name} always keeps {facility.depth} entries here, not {options.depth}"
-    unsupported = _UNSUPPORTED[facility.recorder] & set(options.filters)
+    unsupported = facility.recorder.unsupported & set(options.filters)
     if "counter" in options.filters and not any(pmu.branch_counters for pmu in facility.pmus):
         unsupported |= {"counter"}
     if unsupported:
         return f"{name} has no filter {', '.join(sorted(unsupported))} here"
-    if options.frequency is not None and facility.recorder is Recorder.AMD_BRS:
+    if options.frequency is not None and facility.recorder is AMD_BRS:
         return f"{name} has no samples by frequency"  # Linux: amd/brs.c, amd_brs_hw_config
     return None if machine.privileged else _forbidden(machine.paranoid or 0, options)
 
@@ -209,7 +197,7 @@ def _check_period(facility: Facility, options: RecordOptions) -> None:
     # Linux: amd/brs.c, amd_brs_hw_config: the kernel takes the depth off the period.
     depth = facility.depth or 16
     too_short = options.period is not None and options.period <= depth
-    if facility.recorder is Recorder.AMD_BRS and too_short:
+    if facility.recorder is AMD_BRS and too_short:
         raise InputError(
             f"AMD BRS refuses a period of {options.period}",
             cure=f"Give a period above {depth}, better a prime above 1000.",

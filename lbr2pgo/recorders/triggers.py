@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lbr2pgo.recorders.facility import Facility, Recorder
+from lbr2pgo.recorders.branch_recorder import AMD_BRS, AMD_LBR_V2, ARM_BRBE, RISCV_CTR
+from lbr2pgo.recorders.facility import Facility
 from lbr2pgo.recorders.machine import Machine, Pmu
 from lbr2pgo.recorders.options import PRIVILEGE_FILTERS, RecordOptions
 
@@ -49,7 +50,7 @@ def find_triggers(
         Trigger(events, options.period or TAKEN_PERIOD)
         for events in _taken_events(machine, facility, modes)
     )
-    if facility.recorder is Recorder.AMD_BRS:
+    if facility.recorder is AMD_BRS:
         return taken  # it records with no other event (Linux: amd/brs.c, amd_is_brs_event)
     return (*taken, Trigger((f"cycles:{modes}",), options.period or CYCLES_PERIOD))
 
@@ -76,15 +77,15 @@ def _event_modes(options: RecordOptions) -> str:
 def _taken_events(machine: Machine, facility: Facility, modes: str) -> tuple[Events, ...]:
     """Events that count taken branches."""
     pmus = facility.pmus
-    if facility.recorder is Recorder.AMD_BRS:
+    if facility.recorder is AMD_BRS:
         return ((f"{pmus[0].name}/branch-brs/{modes}",),)
-    if facility.recorder is Recorder.AMD_LBR_V2:
+    if facility.recorder is AMD_LBR_V2:
         # Event 0xc4 on every Zen. No `p`: precise events go to IBS, which has no branch stack.
         raw = f"{pmus[0].name}/event=0xc4,name=ex_ret_brn_tkn/{modes}"
         return (f"ex_ret_brn_tkn:{modes}",), (raw,)
-    if facility.recorder is Recorder.ARM_BRBE:
+    if facility.recorder is ARM_BRBE:
         return _arm_events(pmus, modes)
-    if facility.recorder is Recorder.RISCV_CTR:  # its SBI counts all branches, under no own name
+    if facility.recorder is RISCV_CTR:  # its SBI counts all branches, under no own name
         return ()
     return _intel_events(machine, pmus, modes)
 

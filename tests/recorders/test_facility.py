@@ -5,19 +5,21 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.recorders.facility import SINCE, Recorder, find_facility
+from lbr2pgo.recorders import branch_recorder as recorders
+from lbr2pgo.recorders.branch_recorder import Recorder
+from lbr2pgo.recorders.facility import find_facility
 from lbr2pgo.recorders.machine import Machine
 
 Make = Callable[..., Machine]
 Pmus = Mapping[str, Any]
 
 RECORDERS = [
-    ("skylake", "lbr32", Recorder.INTEL_LBR, 32, True, True),
-    ("sapphirerapids", "lbr32", Recorder.INTEL_ARCH_LBR, 32, True, True),
-    ("zen3", "brs16", Recorder.AMD_BRS, 16, False, False),
-    ("zen4", "amd16", Recorder.AMD_LBR_V2, 16, False, False),
-    ("neoverse-v3", "brbe64", Recorder.ARM_BRBE, 64, True, False),
-    ("riscv-ctr", "lbr32", Recorder.RISCV_CTR, 32, True, True),
+    ("skylake", "lbr32", recorders.INTEL_LBR, 32, True, True),
+    ("sapphirerapids", "lbr32", recorders.INTEL_ARCH_LBR, 32, True, True),
+    ("zen3", "brs16", recorders.AMD_BRS, 16, False, False),
+    ("zen4", "amd16", recorders.AMD_LBR_V2, 16, False, False),
+    ("neoverse-v3", "brbe64", recorders.ARM_BRBE, 64, True, False),
+    ("riscv-ctr", "lbr32", recorders.RISCV_CTR, 32, True, True),
 ]
 
 
@@ -84,6 +86,5 @@ def test_why_nothing_can_be_recorded(
 
 
 def test_what_the_kernel_shows_outweighs_its_version(make_machine: Make, pmus: Pmus) -> None:
-    for recorder in SINCE:
-        cpu, pmu = next(row[:2] for row in RECORDERS if row[2] is recorder)
+    for cpu, pmu, *_ in RECORDERS:
         assert find_facility(make_machine(cpu, pmus[pmu], kernel="2.6.18")).usable
