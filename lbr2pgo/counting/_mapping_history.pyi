@@ -11,10 +11,11 @@ def replay(
     """
 
 def last_at(
-    asked: I32, times: U64, pids: I64, first: I64, since: U64, last: I32, found: I64
+    asked: I32, times: U64, pids: I64, owner: I32, since: U64, last: I32, found: I64
 ) -> None:
     """Find the last mapping (n,) that each process (n,) had at a time (n,), -1 if none.
 
-    Of the processes (p,), ascending, `first` (p + 1,) are the rows of each in `since` (k,),
-    ascending in each, and `last` (k,). Raises IndexError for rows that aren't there.
+    Of the processes (p,), ascending, each row (k,) is of the one at `owner`, ascending, and says
+    since when it had which last mapping, in the order of time. Raises IndexError where columns are
+    too short.
     """

@@ -53,6 +53,18 @@ cdef inline Py_ssize_t _place_of(int64_t pid, const int64_t[::1] pids) except -2
     return low if low < pids.shape[0] and pids[low] == pid else NONE
 
 
+cdef inline Py_ssize_t _first_of(Py_ssize_t who, const int32_t[::1] owner) except -1 nogil:
+    """Where the rows of a process begin, or those behind it if it has none."""
+    cdef Py_ssize_t low = 0, high = owner.shape[0], middle
+    while low < high:
+        middle = (low + high) >> 1
+        if owner[middle] < who:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
 cdef inline Py_ssize_t _first_after(
     uint64_t time, const uint64_t[::1] since, Py_ssize_t low, Py_ssize_t high
 ) except -1 nogil:
@@ -71,12 +83,12 @@ def last_at(
     const int32_t[::1] asked,
     const uint64_t[::1] times,
     const int64_t[::1] pids,
-    const int64_t[::1] first,
+    const int32_t[::1] owner,
     const uint64_t[::1] since,
     const int32_t[::1] last,
     int64_t[::1] found,
 ):
-    cdef Py_ssize_t i, who, place, stop
+    cdef Py_ssize_t i, who, place, first, stop
     # Where the sample before was found, and until when it would have been: most are of one process.
     cdef uint64_t begin = 1, end = 0
     for i in range(asked.shape[0]):
@@ -87,9 +99,9 @@ def last_at(
         who = _place_of(asked[i], pids)
         if who == NONE:
             continue
-        stop = first[who + 1]
-        place = _first_after(times[i], since, first[who], stop)
+        first, stop = _first_of(who, owner), _first_of(who + 1, owner)
+        place = _first_after(times[i], since, first, stop)
         if place < stop:
             end = since[place] - 1
-        if place > first[who]:
+        if place > first:
             found[i], begin = last[place - 1], since[place - 1]

@@ -36,8 +36,6 @@ later over the earlier."""
 _MOST_MAPPINGS = 64
 """Nobody records that a library was closed, so what a process mapped only ever grows; of an image
 that one process mapped more often than this, the first mappings are forgotten."""
-_UNASKED = -2
-"""In place of a space that no sample asked for yet."""
 _MOST_EVERYWHERE = 1 << 16
 """The same where samples don't say their process."""
 
@@ -184,9 +182,8 @@ class AddressSpaces:
         is_mapping = (rows["kind"] == MMAP) & (rows["pid"] != ANY_PID)
         self._history = MappingHistory(self._events, is_mapping)
         self._timeline = self._history.timeline()
-        self._space_behind = np.full(len(rows) + 1, _UNASKED, np.int32)
-        """Of processes by their last mapping, of which `NONE` is the last one here."""
-        self._space_behind[NONE] = -1
+        self._spaces: dict[int, int] = {NONE: -1}
+        """Of processes by their last mapping."""
         self._views: dict[int, Pieces] = {NONE: ()}
         """What they saw, newest last: where a sample asked, or the views of several begin."""
         behind = np.bincount(self._history.before[is_mapping] + 1, minlength=len(rows) + 1)
@@ -225,15 +222,16 @@ class AddressSpaces:
         if self._only is not None:
             return np.full(len(pids), self._only, np.int64)
         last = self._timeline.at(pids, times)
-        found = self._space_behind[last]
-        if (is_new := found == _UNASKED).any():
-            for each in distinct(last[is_new]).tolist():
-                self._space_behind[each] = self._space_at(each)
-            found = self._space_behind[last]
+        # Of each run of samples with the same one, mostly a whole batch, the first is looked up.
+        first = np.flatnonzero(begins(last))
+        asked = distinct(last[first])
+        spaces = np.array([self._space_at(each) for each in asked.tolist()], np.int64)
+        of_runs = spaces[np.searchsorted(asked, last[first])]
+        found = np.repeat(of_runs, np.diff(first, append=len(last)))
         is_any = pids == ANY_PID
         if is_any.any():
             found[is_any] = self._everywhere
-        return found.astype(np.int64)
+        return found
 
     @cached_property
     def _everywhere(self) -> int:
@@ -249,11 +247,13 @@ class AddressSpaces:
 
     def _space_at(self, last: int) -> int:
         """What a process saw whose last mapping that is."""
-        reach = self._most
-        while (view := self._view_of(last, reach)) is None:
-            reach *= 4
-        self._views[last] = view
-        return self._numbered(view)
+        if last not in self._spaces:
+            reach = self._most
+            while (view := self._view_of(last, reach)) is None:
+                reach *= 4
+            self._views[last] = view
+            self._spaces[last] = self._numbered(view)
+        return self._spaces[last]
 
     def _view_of(self, last: int, reach: int) -> Pieces | None:
         """The same as pieces, newest last, from so many mappings; None if more may show."""

@@ -30,13 +30,12 @@ class Timeline:
 
         Ordered by process, then time; of several at one time the last one counts.
         """
-        self._pids, self._since, self._last = pids, since, last
-        self._first = np.searchsorted(owner, np.arange(len(pids) + 1))
+        self._pids, self._owner, self._since, self._last = pids, owner, since, last
 
     def at(self, pids: I32, times: U64) -> I64:
         """The last mapping (n,) that each process (n,) had at that time, else `NONE`."""
         found = np.empty(len(pids), np.int64)
-        last_at(pids, times, self._pids, self._first, self._since, self._last, found)
+        last_at(pids, times, self._pids, self._owner, self._since, self._last, found)
         return found
 
 
