@@ -25,6 +25,17 @@ def prepare() -> None:
     _load_numpy()
 
 
+def give_back_memory() -> None:
+    """Give back what was freed and the C library keeps: what comes next needs less, and else.
+
+    Of the page of a C++ program of 168 MB (`benchmarks/inputs.py`) it is a tenth of the peak.
+    """
+    import ctypes
+
+    with suppress(AttributeError, OSError):  # another C library
+        ctypes.CDLL(None).malloc_trim(0)
+
+
 def keep_closed_streams() -> None:
     """Let no file that is opened take the number of a closed standard stream.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.messages import warn, wrote
-from lbr2pgo.cli.own_process import prepare
+from lbr2pgo.cli.own_process import give_back_memory, prepare
 from lbr2pgo.cli.parser import names, section, whole_number
 from lbr2pgo.cli.reporting import (
     PAGE_TOP,
@@ -146,6 +146,7 @@ def run(args: argparse.Namespace) -> int:
         from lbr2pgo.reports import html  # which takes time to import
 
         refuse_overwriting([args.html], [report.binary])
+        give_back_memory()
         html.write(for_people(args, report), args.html)
         wrote(args.html, "open it in a browser")
     elif form is None:

@@ -14,6 +14,23 @@ import numpy
 print(len(os.listdir("/proc/self/task")), os.environ.get("OPENBLAS_NUM_THREADS"))
 """
 
+FREED = """
+from lbr2pgo.cli.own_process import give_back_memory
+def resident():
+    return int(open("/proc/self/statm").read().split()[1]) * 4096
+blocks = [bytes(50_000) for _ in range(1000)]
+kept = [bytes(100), blocks.pop()]
+del blocks
+before = resident()
+give_back_memory()
+print(before - resident())
+"""
+
+
+def test_what_was_freed_below_what_is_kept_goes_back() -> None:
+    given = int(subprocess.check_output([sys.executable, "-c", FREED], text=True))
+    assert given > 40_000_000
+
 
 def test_numpy_starts_no_threads_and_the_environment_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
