@@ -25,7 +25,7 @@ from itertools import cycle
 from pathlib import Path
 from subprocess import DEVNULL, Popen
 
-from run import TooSlowError
+from run import TooSlowError, memory_folder
 
 HERE = Path(__file__).parent
 OUTPUT = HERE.parents[1] / "build" / "fuzz"
@@ -55,7 +55,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         done[name] += ran
         found.update(bad)
 
-    with ThreadPoolExecutor(args.jobs) as pool:
+    with memory_folder() as folder, ThreadPoolExecutor(args.jobs) as pool:
+        os.environ["TMPDIR"] = folder  # of the pieces, which may be killed
         names = cycle(args.targets or TARGETS)
         for number in range(args.seconds * args.jobs // PIECE + 1):
             pool.submit(work, (number, next(names)))

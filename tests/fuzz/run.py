@@ -17,7 +17,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -90,9 +91,10 @@ def _run(name: str, target: Any, args: argparse.Namespace) -> bool:
 
 def _run_piece(target: Any, folder: Path, limits: Sequence[str]) -> tuple[int | None, str]:
     """How many runs went well, None if one did not; and the end of what the fuzzer said."""
-    with tempfile.TemporaryFile() as output:
+    with tempfile.TemporaryFile() as output, memory_folder() as scratch:
         child = os.fork()
         if not child:
+            tempfile.tempdir = scratch
             os.dup2(output.fileno(), 1)
             os.dup2(output.fileno(), 2)
             _fuzz(target, folder, limits)
@@ -102,6 +104,15 @@ def _run_piece(target: Any, folder: Path, limits: Sequence[str]) -> tuple[int | 
     match = re.search(r"^Done (\d+) runs", said, re.MULTILINE)
     ran = int(match[1]) if match and status == 0 else None
     return ran, "\n".join(said.splitlines()[-40:])
+
+
+@contextmanager
+def memory_folder() -> Iterator[str]:
+    """A folder for what a child makes, in memory if possible: the fuzzer ends without tidying."""
+    shared = "/dev/shm"
+    parent = shared if os.access(shared, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="lbr2pgo-fuzz-", dir=parent) as folder:
+        yield folder
 
 
 def replay(name: str, files: Iterable[Path]) -> int:

@@ -8,7 +8,6 @@ written profiles lists has its rows already.
 from __future__ import annotations
 
 import atexit
-import os
 import random
 import tempfile
 from collections.abc import Callable
@@ -52,10 +51,8 @@ from lbr2pgo.support.errors import Lbr2pgoError
 
 @cache
 def _folder() -> Path:
-    """Where this process keeps the input and what is made of it, in memory if possible."""
-    shared = Path("/dev/shm")
-    parent = shared if os.access(shared, os.W_OK) else None
-    folder = tempfile.TemporaryDirectory(prefix="lbr2pgo-fuzz-", dir=parent)
+    """Where this process keeps the input and what is made of it."""
+    folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)
     return Path(folder.name)
 

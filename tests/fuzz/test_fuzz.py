@@ -53,6 +53,8 @@ def test_a_few_runs_find_nothing(name: str, said: dict[str, str]) -> None:
 
 
 BROKEN = """
+import tempfile
+
 class Target:
     longest = 64
 
@@ -73,14 +75,18 @@ TARGETS = {{"broken": Target()}}
     [("raise RuntimeError('found')", "RuntimeError: found"), ("while True: pass", "TooSlowError")],
 )
 def test_a_finding_fails(tmp_path: Path, breaks: str, says: str) -> None:
-    """A reader that breaks over some input, to see that the fuzzer would say so."""
-    (tmp_path / "targets.py").write_text(BROKEN.format(breaks))
+    """A reader that breaks over some input: the fuzzer says so, and what that made is removed."""
+    makes = "print('made', tempfile.mkdtemp(), flush=True)\n            "
+    (tmp_path / "targets.py").write_text(BROKEN.format(makes + breaks))
     (tmp_path / "run.py").write_text(RUN.read_text().replace("SECONDS = 10", "SECONDS = 1"))
     words = [sys.executable, tmp_path / "run.py", "--runs", 5000, "--output", tmp_path, "broken"]
     done = subprocess.run([*map(str, words)], capture_output=True, text=True)
     assert done.returncode == 1
     assert says in done.stdout
     assert list((tmp_path / "broken").glob("crash-*"))
+    made = re.findall("^made (.+)$", done.stdout, re.MULTILINE)
+    assert made
+    assert not any(map(os.path.exists, made))
 
 
 def test_what_damage_finds_is_made_smaller(tmp_path: Path) -> None:
