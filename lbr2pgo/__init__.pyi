@@ -9,6 +9,7 @@ from lbr2pgo.api.reporting import diff as diff
 from lbr2pgo.api.reporting import flow_graph as flow_graph
 from lbr2pgo.api.reporting import report as report
 from lbr2pgo.api.tasks import accuracy as accuracy
+from lbr2pgo.api.tasks import carry as carry
 from lbr2pgo.api.tasks import check as check
 from lbr2pgo.api.tasks import convert as convert
 from lbr2pgo.api.tasks import measure as measure
@@ -27,6 +28,7 @@ from lbr2pgo.model.incomplete import EmptyProfileError as EmptyProfileError
 from lbr2pgo.model.incomplete import IncompleteError as IncompleteError
 from lbr2pgo.pgo.measurements import Measurements as Measurements
 from lbr2pgo.profiles.base import Output as Output
+from lbr2pgo.profiles.carried.carry import Carried as Carried
 from lbr2pgo.profiles.registry import output as output
 from lbr2pgo.profiles.registry import waterfall_rows as waterfall_rows
 from lbr2pgo.program.dwarf.debug_info import DebugInfo as DebugInfo

@@ -33,14 +33,16 @@ from lbr2pgo.support.arguments import (
     several,
     texts_of,
 )
+from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.executables import runnable
-from lbr2pgo.support.output import PathLike
+from lbr2pgo.support.output import PathLike, refuse_overwriting
 from lbr2pgo.support.threads import at_most
 
 if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy
     from lbr2pgo.analyses.settling import Settled
     from lbr2pgo.pgo.measurements import Measurements
+    from lbr2pgo.profiles.carried.carry import Carried
     from lbr2pgo.recorders.recording import RecordedFile
     from lbr2pgo.reports.checking import Checked
 
@@ -222,6 +224,34 @@ def settle(new: PathLike, onto: PathLike, output: PathLike, *, exact: bool = Fal
 
     paths = path_of(new, "new"), path_of(onto, "onto"), path_of(output, "output")
     return settle_files(*paths, is_exact=exact)
+
+
+def carry(
+    profile: PathLike,
+    output: PathLike,
+    *,
+    from_: PathLike | None = None,
+    to: PathLike | None = None,
+    git: str | None = None,
+    min_carried: float = 0.0,
+) -> Carried:
+    """Write a profile for a later source, by what became of the lines that it tells of.
+
+    `from_` and `to` are both source trees, or `git` names their revisions. Options are those of
+    `lbr2pgo carry`; raises as `diff`, and OutputError, also where a smaller share of the counts is
+    carried than `min_carried`: nothing is written then.
+    """
+    from lbr2pgo.profiles.carried.carry import carry as _carry
+    from lbr2pgo.profiles.carried.source_tree import two_trees
+
+    old, new = path_of(profile, "profile"), path_of(output, "output")
+    refuse_overwriting([new], [old])
+    done = _carry(old, *two_trees(optional_path(from_, "from_"), optional_path(to, "to"), git))
+    if done.account.carried() < min_carried:
+        least = f"min_carried is {min_carried:.1%}"
+        raise OutputError(f"{done.verdict}, and {least}", where=str(new), cure="Train again.")
+    done.write(new)
+    return done
 
 
 def accuracy(

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from lbr2pgo.profiles.carried.account import Account
-    from lbr2pgo.profiles.carried.source_tree import SourceTree
 
 _NAMED = 5
 """Functions of a kind that are named."""
@@ -58,11 +57,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Carry, write, and say how much it is."""
     from lbr2pgo.profiles.carried.carry import carry
+    from lbr2pgo.profiles.carried.source_tree import two_trees
     from lbr2pgo.support.output import refuse_overwriting, write_pieces
 
     outputs = [args.output, *filter(None, [args.json])]
     refuse_overwriting(outputs, [args.profile])
-    done = carry(args.profile, *_trees(args))
+    done = carry(args.profile, *two_trees(args.old, args.new, args.git))
     account = done.account
     is_enough = account.carried() >= args.min_carried
     if is_enough:
@@ -70,7 +70,9 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         written = json.dumps(account.as_json(), indent=1) + "\n"
         write_pieces(args.json, [written.encode("utf-8", "surrogateescape")])
-    for line in _summary(args, account):
+    least = "" if is_enough else f", and --min-carried is {args.min_carried:.1%}"
+    messages.say(done.verdict + least)
+    for line in _summary(account):
         messages.say(line)
     if not is_enough:
         return REFUSED
@@ -78,34 +80,9 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _trees(args: argparse.Namespace) -> tuple[SourceTree, SourceTree]:
-    """Raises InputError where they are not named, or named twice."""
-    from lbr2pgo.profiles.carried.source_tree import SourceTree
-    from lbr2pgo.support.errors import InputError
-
-    named = [each for each in (args.old, args.new) if each is not None]
-    if len(named) != (0 if args.git else 2):
-        raise InputError(
-            "it takes two source trees, the one that the profile is of and the new one",
-            cure="Name them: --from DIR --to DIR, or --git REV..REV.",
-        )
-    here = Path()
-    if not args.git:
-        return SourceTree.of_directory(args.old), SourceTree.of_directory(args.new)
-    old, dots, new = args.git.partition("..")
-    is_here = not dots
-    return (
-        SourceTree.of_revision(here, old or "HEAD"),
-        SourceTree.of_directory(here) if is_here else SourceTree.of_revision(here, new or "HEAD"),
-    )
-
-
-def _summary(args: argparse.Namespace, account: Account) -> Iterator[str]:
+def _summary(account: Account) -> Iterator[str]:
     """How much was carried in what way, and what is named."""
     total = account.total()
-    least = f", and --min-carried is {args.min_carried:.1%}"
-    is_enough = account.carried() >= args.min_carried
-    yield f"{account.carried():.1%} of the counts carried{'' if is_enough else least}"
     for way in account.ways_of_all():
         yield f"  {total[way] / total.total():6.1%} {way.value}"
     lost = (f"{_shown(name)} {count:,}" for name, count in account.lost().items())

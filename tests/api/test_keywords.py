@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import shutil
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ OF_A_TERMINAL = {"help", "help_all", "quiet", "verbose", "color", "format", "tim
 NOT_HERE: dict[str, set[str]] = {
     # What the result holds.
     "convert": {"summary_json"},
+    "carry": {"json"},
     # Of pages, and of what is printed; names stay as they are linked. `compare` has the old ones.
     "report": {"full", "html", "no_demangle", "against", "old_binary"},
     "check": set(),
@@ -43,6 +45,7 @@ CALLS = {
     "accuracy": lbr2pgo.accuracy,
     "diff": lbr2pgo.diff,
     "settle": lbr2pgo.settle,
+    "carry": lbr2pgo.carry,
     "measure": lbr2pgo.measure,
 }
 SHARED = {
@@ -59,7 +62,8 @@ def options_of(command: str) -> set[str]:
     (leaf,) = leaves(parser)
     words = (a.option_strings for a in leaf._actions if a.option_strings)
     long = (next((w for w in each if w.startswith("--")), each[0]) for each in words)
-    return {word.lstrip("-").replace("-", "_") for word in long}
+    words = (word.lstrip("-").replace("-", "_") for word in long)
+    return {f"{word}_" if iskeyword(word) else word for word in words}
 
 
 def keywords_of(command: str) -> set[str]:
@@ -84,7 +88,7 @@ def test_what_is_no_option_is_what_a_command_takes_without_one(command: str) -> 
     """Words without an option, and outputs that have no word of the command line."""
     more = {"record": {"command"}, "convert": {"profiles", "outputs"}, "report": {"profiles"},
             "check": {"profile"}, "accuracy": {"profile"}, "diff": {"old", "new"},
-            "settle": {"new"},
+            "settle": {"new"}, "carry": {"profile"},
             "measure": {"binaries", "arguments", "input"}}  # fmt: skip
     assert keywords_of(command) - options_of(command) == more[command]
 
@@ -206,6 +210,25 @@ def test_recording_with_the_software_lbr(tmp_path: Path) -> None:
     assert lbr2pgo.accuracy(made, tmp_path / "y", PIE).edges.overlap > 0.9
     with pytest.raises(TypeError, match="there is no argument perod; did you mean period"):
         lbr2pgo.record([PIE], perod=3)
+
+
+def test_what_is_carried_is_written_if_it_is_enough(command, tmp_path: Path) -> None:
+    old, told, called = (tmp_path / name for name in ("old.prof", "told.prof", "called.prof"))
+    old.write_text("f:12:9\n 1: 9\n 2: 3\n")
+    for name, text in (("from", "{\n  x();\n  y();\n}\n"), ("to", "{\n\n  x();\n}\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.c").write_text(f"int f(void) {text}")
+    trees = {"from_": tmp_path / "from", "to": tmp_path / "to"}
+    with pytest.raises(lbr2pgo.OutputError, match=r"75\.0% of .* carried, and min_"):
+        lbr2pgo.carry(old, called, **trees, min_carried=0.8)
+    assert not called.exists()
+    done = lbr2pgo.carry(old, called, **trees, min_carried=0.75)
+    assert repr(done) == "<Carried: 75.0% of the counts carried>"
+    words = ("--from", trees["from_"], "--to", trees["to"], "-o", told)
+    assert command("carry", old, *words).code == 0
+    assert called.read_bytes() == told.read_bytes()
+    with pytest.raises(lbr2pgo.OutputError, match="written over an input"):
+        lbr2pgo.carry(old, old, **trees)
 
 
 def test_costs_are_those_of_the_programs() -> None:

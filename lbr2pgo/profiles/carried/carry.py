@@ -34,6 +34,14 @@ class Carried:
         assert self.profile.reader.merging is not None
         self.profile.reader.merging.write(self.content, path)
 
+    @property
+    def verdict(self) -> str:
+        """In a sentence."""
+        return f"{self.account.carried():.1%} of the counts carried"
+
+    def __repr__(self) -> str:
+        return f"<Carried: {self.verdict}>"
+
     def next_step(self, path: Path) -> str:
         """What to do with it, once it is written to a path."""
         return output(self.profile.format, path).next_step

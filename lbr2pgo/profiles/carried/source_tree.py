@@ -65,6 +65,28 @@ class SourceTree:
         return found
 
 
+def two_trees(
+    old: Path | None, new: Path | None, span: str | None
+) -> tuple[SourceTree, SourceTree]:
+    """Both directories; or both ends of a span in the repository here (`REV..REV`; `REV`: to now).
+
+    Raises InputError where they are not named, or named twice.
+    """
+    if span and old is None and new is None:
+        here = Path()
+        first, dots, last = span.partition("..")
+        earlier = SourceTree.of_revision(here, first or "HEAD")
+        if not dots:
+            return earlier, SourceTree.of_directory(here)
+        return earlier, SourceTree.of_revision(here, last or "HEAD")
+    if not span and old is not None and new is not None:
+        return SourceTree.of_directory(old), SourceTree.of_directory(new)
+    raise InputError(
+        "it takes two source trees, the one that the profile is of and the new one",
+        cure="Name them: --from DIR --to DIR, or --git REV..REV.",
+    )
+
+
 def _in(root: Path) -> Iterator[Path]:
     for path in sorted(root.rglob("*")):
         if path.suffix.lower() in SUFFIXES and ".git" not in path.parts and path.is_file():
