@@ -6,6 +6,9 @@
 2.0
 >>> compare(old, parse([b"f:60:10", b" 1: 30", b" 2: 10"], "ten times as long")).similarity
 1.0
+
+A copy of what a function holds too (`DUPLICATED_INTO_BASE`) is counted by `density` and `compare`,
+as llvm-profgen and llvm-profdata count it; hot functions and their `coverage` are without it.
 """
 
 from __future__ import annotations
@@ -17,7 +20,12 @@ import numpy as np
 from lbr2pgo.profiles.llvm.density import HOT
 from lbr2pgo.profiles.llvm.density import density as density_of
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, guid
-from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_profile import (
+    DUPLICATED_INTO_BASE,
+    FunctionSamples,
+    SampleProfile,
+)
+from lbr2pgo.profiles.llvm.sample_weights import with_inlined
 from lbr2pgo.profiles.reader import ProfileOverlap
 
 _SCALE = 1_000_000
@@ -25,12 +33,11 @@ _SCALE = 1_000_000
 Pair = tuple[int, int]
 
 
-def counts_of(function: FunctionSamples) -> Iterator[int]:
-    """The count of every location of a function and of what is inlined into it."""
-    for location in function.locations():
-        yield function.body.get(location, 0)
-    for _, callee in function.inlined():
-        yield from counts_of(callee)
+def counts_of(function: FunctionSamples, passed: int = 0) -> Iterator[int]:
+    """The count of every location of a function and of what `with_inlined` gives with it."""
+    for each in with_inlined(function, passed):
+        for location in each.locations():
+            yield each.body.get(location, 0)
 
 
 def density(profile: SampleProfile) -> float:
@@ -43,7 +50,8 @@ def density(profile: SampleProfile) -> float:
 
 def hot_functions(profile: SampleProfile) -> list[FunctionSamples]:
     """The fewest functions that hold `HOT` of all counts, hottest first; none without counts."""
-    sums = [(sum(counts_of(each)), each) for each in profile.functions.values()]
+    functions = profile.functions.values()
+    sums = [(sum(counts_of(each, DUPLICATED_INTO_BASE)), each) for each in functions]
     wanted = sum(count for count, _ in sums) * HOT
     hot, reached = [], 0
     for count, function in sorted(sums, key=lambda pair: -pair[0]):
@@ -59,7 +67,8 @@ def coverage(profile: SampleProfile) -> float:
 
     A converter lists all locations of a function that ran, so one without a count was not seen.
     """
-    counts = [count for function in hot_functions(profile) for count in counts_of(function)]
+    hot = hot_functions(profile)
+    counts = [count for each in hot for count in counts_of(each, DUPLICATED_INTO_BASE)]
     return sum(count > 0 for count in counts) / len(counts) if counts else 0.0
 
 

@@ -24,6 +24,29 @@ def test_density_is_that_of_llvm_profgen(name, tool, run, written, tmp_path):
     assert f"{found:.1f}" == wanted[1]
 
 
+def test_the_density_of_copies_is_that_of_llvm_profgen(corpus, tool, run, tmp_path):
+    recording, binary = (
+        corpus(f"llvm-profgen/noinline-cs-noprobe.perf{k}") for k in ("script", "bin")
+    )
+    said = run(
+        tool("llvm-profgen-22"), "--perfscript", recording, "--binary", binary, "--show-density",
+        "--format", "text", "--output", tmp_path / "out", "--generate-merged-base-profiles",
+        "--profile-summary-hot-count=0",
+    )  # fmt: skip
+    profile = llvm_text.read(tmp_path / "out")
+    assert "!Attributes: 6" in (tmp_path / "out").read_text()
+    assert f"density >= {sample_quality.density(profile):.1f}" in said.stdout + said.stderr
+
+
+def test_copies_are_not_covered_twice():
+    alone = [b"f:6:1", b" 1: 3", b"g:9:1", b" 1: 9", b" 2: 0"]
+    copy = [b" 2: g:9", b"  1: 9", b"  2: 0", b"  !Attributes: 4"]
+    profile = llvm_text.parse([*alone[:2], *copy, *alone[2:]], "with a copy")
+    assert sample_quality.hot_functions(profile)[0].name == "g"
+    assert sample_quality.coverage(profile) == pytest.approx(2 / 3)
+    assert sample_quality.coverage(llvm_text.parse(alone, "without")) == pytest.approx(2 / 3)
+
+
 profiles = st.dictionaries(
     st.sampled_from("abcdef"),
     st.tuples(
@@ -42,11 +65,15 @@ def as_text(content: dict[str, tuple[dict[int, int], dict[int, dict[int, int]]]]
         for place, inner in inlined.items():
             lines.append(f" {place}: callee:10")
             lines += [f"  {at}: {count}" for at, count in inner.items()]
+            lines += ["  !Attributes: 4"] * (place % 2)
     return "".join(f"{line}\n" for line in lines).encode()
 
 
 def test_overlap_is_that_of_llvm_profdata(tool, run, written, tmp_path):
-    """Of real profiles, and of random ones that share some functions, places and copies."""
+    """Of real profiles, and of random ones that share some functions, places and copies.
+
+    Of these some are marked as copies of what stands by itself too: it counts them all the same.
+    """
     pairs = [(written(a)[0], written(b)[0]) for a in NAMES[1:] for b in NAMES[2:]]
     drawn: list[bytes] = []
 
