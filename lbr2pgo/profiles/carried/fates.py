@@ -99,6 +99,8 @@ class Fate:
     """Lines without counts, and for each one of the same block that has some."""
     parts: tuple[Fate, ...] = ()
     """Functions that were split off it."""
+    is_part: bool = False
+    """Whether it is one of these: it has lines alone."""
 
     @property
     def is_gone(self) -> bool:
@@ -115,6 +117,8 @@ class Fate:
         if self.old is None or self.new is None:
             return () if self.is_gone else (location,)
         if line >= len(self.old.lines):
+            if self.is_part:
+                return ()
             return (((line + self.old.start - self.new.start) & LARGEST_LINE, discriminator),)
         there = (line,) if self.lines is None else self.lines.to(line)
         return tuple((to, discriminator) for to in there)
@@ -167,6 +171,7 @@ class Fates:
                 old,
                 part,
                 line_map(old.lines, part.lines).of(lost),
+                is_part=True,
             )
             for part in self._successors.split_off(old, lost)
         )

@@ -67,6 +67,16 @@ def test_code_without_a_line_follows_the_start_of_its_function() -> None:
     assert set(account.total()) == {Way.SAME}
 
 
+def test_calls_of_code_without_a_line_follow_it() -> None:
+    """Of what is inlined there too, in a function of another file, and of contexts."""
+    calls = "work:90:10\n 65531: 7 sink:7\n 65531: step:40\n  1: 40\n  65534: 9\n"
+    made, _ = carried("\n\n" + OLD, calls)
+    assert made == text(parse(calls.replace("65531", "65529").replace("65534", "65532")))
+    contexts = "[work:65531 @ step]:49:49\n 1: 40\n 65534: 9\n"
+    made, _ = carried("\n\n" + OLD, contexts)
+    assert made == text(parse(contexts.replace("65531", "65529").replace("65534", "65532")))
+
+
 def test_lines_move_and_calls_go_with_them() -> None:
     new = OLD.replace("  int sum = 0;\n", "  int sum = 0;\n  if (n > 99)\n    return -1;\n")
     made, account = carried(new)
@@ -109,11 +119,13 @@ def test_what_was_split_off_has_its_counts() -> None:
     old = OLD[:start] + loop + OLD[end:]
     new = OLD[:start] + "  sum = total(n);\n" + OLD[end:]
     new += f"static int total(int n) {{\n  int sum = 7;\n{loop}  return sum - 7;\n}}\n"
-    profile = "work:900:10\n 1: 10\n 2: 90\n 4: 80 part1:80\n 10: 10\n 8: step:80\n  1: 80\n"
+    profile = (
+        "work:900:10\n 1: 10\n 2: 90\n 4: 80 part1:80\n 10: 10\n 65531: 5\n 8: step:80\n  1: 80\n"
+    )
     made, account = carried(new, profile, old)
     assert made == (
-        "total:813:90\n 2: 90\n 4: 80 part1:80\n 8: step:80\n  1: 80\n"
-        "work:86:10\n 1: 10\n 2: 10\n 3: 10\n"
+        "total:794:90\n 2: 90\n 4: 80 part1:80\n 8: step:80\n  1: 80\n"
+        "work:105:10\n 1: 10\n 2: 10\n 3: 10\n 65531: 5\n"
     )
     assert account.split == {"work": ("total",)}
     assert account.lost() == {}
