@@ -18,6 +18,12 @@ from lbr2pgo.program.demangle import short_name, without_unique_suffix
 from lbr2pgo.support.dataclass import dataclass
 
 _LAST_PART = re.compile(r"(operator\W+?|operator [^:]+|~?[\w$]+)(?:<.*>)?(?:::h[0-9a-f]{16})?\Z")
+_LAMBDA = re.compile(
+    r"""(?:::(?:\$_\d+|\{lambda[^{}]*\}|'lambda\d*')::operator\(\)(?:<.*>)?
+    |::_\$u7b\$\$u7b\$closure\$u7d\$\$u7d\$)+(?:::h[0-9a-f]{16})?\Z""",
+    re.VERBOSE,
+)
+"""What a lambda, or a closure in Rust, is called behind the function that it stands in."""
 
 
 @cache
@@ -28,6 +34,19 @@ def source_name(name: Name) -> str:
     ('area', 'sqlite3VdbeExec', 'run')
     """
     match = _LAST_PART.search(short_name(without_unique_suffix(str(name))))
+    return "" if match is None else match[1]
+
+
+def name_around(name: Name) -> str:
+    """The same of the function that a lambda stands in; "" for what is no lambda.
+
+    >>> name_around("_ZZZ4mainENKUliE_clEiENKUlvE_clEv"), name_around("_ZN5shape4areaEv")
+    ('main', '')
+    >>> name_around("_ZN3foo3bar28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE")
+    'bar'
+    """
+    outer, *inner = _LAMBDA.split(short_name(without_unique_suffix(str(name))))
+    match = _LAST_PART.search(outer) if inner else None
     return "" if match is None else match[1]
 
 
@@ -101,6 +120,8 @@ class Fate:
     """Functions that were split off it."""
     is_part: bool = False
     """Whether it is one of these: it has lines alone."""
+    around: tuple[Fate, ...] = ()
+    """Of a lambda, functions one of which it stands in."""
 
     @property
     def is_gone(self) -> bool:
@@ -115,13 +136,27 @@ class Fate:
         """
         line, discriminator = location
         if self.old is None or self.new is None:
-            return () if self.is_gone else (location,)
+            return () if self.is_gone else (self._by_start(location),)
         if line >= len(self.old.lines):
             if self.is_part:
                 return ()
             return (((line + self.old.start - self.new.start) & LARGEST_LINE, discriminator),)
         there = (line,) if self.lines is None else self.lines.to(line)
         return tuple((to, discriminator) for to in there)
+
+    def _line(self, line: int) -> int | None:
+        """Where a line of the old file is in the new one; None if it is none of this function."""
+        if self.old is None or self.new is None or not self.old.start <= line <= self.old.end:
+            return None
+        there = self.places((line - self.old.start, 0))
+        return self.new.start + there[0][0] if there else None
+
+    def _by_start(self, location: Location) -> Location:
+        """Where code without a line is now: by its offset, which tells where a lambda starts."""
+        line, discriminator = location
+        starts = (each._line(-line & LARGEST_LINE) for each in self.around)
+        start = next((each for each in starts if each is not None), None)
+        return location if start is None else (-start & LARGEST_LINE, discriminator)
 
     def way(self, location: Location) -> Way:
         """How sure it is that a location is the same one still."""
@@ -144,6 +179,7 @@ class Fates:
     ) -> None:
         self._mentions, self._successors, self._account = mentions, successors, account
         self._found: dict[Name, Fate] = {}
+        self._around: dict[str, tuple[Fate, ...]] = {}
 
     def of(self, name: Name) -> Fate:
         """What became of a function; what is to be said of it goes into the account."""
@@ -154,6 +190,9 @@ class Fates:
 
     def _find(self, name: Name) -> Fate:
         own = self._mentions.get(name, Mentions())
+        outer = name_around(name)
+        if outer:
+            return Fate(name, around=self._named(outer))
         there = self._successors.old.by_name.get(source_name(name), ())
         old = max(there, key=own.fit, default=None)
         new = None if old is None else self._successors.of(old)
@@ -176,6 +215,19 @@ class Fates:
             for part in self._successors.split_off(old, lost)
         )
         return Fate(new_name, old, new, lines, neighbours(new.lines, known), parts)
+
+    def _named(self, name: str) -> tuple[Fate, ...]:
+        """All functions that the source calls so."""
+        if name not in self._around:
+            there = self._successors.old.by_name.get(name, ())
+            self._around[name] = tuple(map(self._moved, there))
+        return self._around[name]
+
+    def _moved(self, old: Definition) -> Fate:
+        new = self._successors.of(old)
+        if new is None or old.lines == new.lines:
+            return Fate(old.name, old, new)
+        return Fate(old.name, old, new, line_map(old.lines, new.lines))
 
 
 def _note(name: Name, fate: Fate, account: Account) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbr2pgo.profiles.carried.fates import Mentions, renamed, source_name
+from lbr2pgo.profiles.carried.fates import Mentions, name_around, renamed, source_name
 from lbr2pgo.profiles.carried.outline import definitions
 
 
@@ -22,6 +22,20 @@ from lbr2pgo.profiles.carried.outline import definitions
 )
 def test_names_are_those_of_the_source(name: str | int, source: str) -> None:
     assert source_name(name) == source
+
+
+@pytest.mark.parametrize(
+    ("name", "around"),
+    [
+        ("_ZZN1a4workEvENK3$_0clEv.__uniq.123", "work"),
+        ("_ZZ4workvENKUlT_E_clIiEEDaS_", "work"),
+        ("_ZZ4workvENUlvE_8__invokeEv", ""),
+        ("_ZN1a4foldISt6vectorIiEZNS_4workEvE3$_1EEjRKT_jT0_", ""),  # given a lambda
+        ("_ZN1a3BoxclEi", ""),
+    ],
+)
+def test_lambdas_stand_in_a_function(name: str, around: str) -> None:
+    assert name_around(name) == around
 
 
 def test_a_name_takes_another_last_part() -> None:

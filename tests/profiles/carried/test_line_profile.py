@@ -77,6 +77,18 @@ def test_calls_of_code_without_a_line_follow_it() -> None:
     assert made == text(parse(contexts.replace("65531", "65529").replace("65534", "65532")))
 
 
+def test_code_of_a_lambda_without_a_line_follows_where_that_starts() -> None:
+    """Its name is no function's of the source, whatever else is called so."""
+    old = OLD + "int Other::operator()(int x) {\n  return x;\n}\n"
+    new = "\n\n" + old.replace("  int sum = 0;", "  x();\n  int sum = 0;")
+    profile = "_ZZ4workENKUliE_clEi:9:1\n 0: 3\n 1: 3\n {}: 3\n"
+    made, account = carried(new, PROFILE + profile.format(65536 - 8), old)
+    assert text(parse(profile.format(65536 - 8 - 3))) in made
+    assert account.ways["_ZZ4workENKUliE_clEi"] == {Way.UNKNOWN: 9}
+    elsewhere = profile.format(65536 - 99)
+    assert text(parse(elsewhere)) in carried(new, PROFILE + elsewhere, old)[0]
+
+
 def test_lines_move_and_calls_go_with_them() -> None:
     new = OLD.replace("  int sum = 0;\n", "  int sum = 0;\n  if (n > 99)\n    return -1;\n")
     made, account = carried(new)
