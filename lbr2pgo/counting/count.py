@@ -91,6 +91,8 @@ _NOWHERE = np.uint64(np.iinfo(np.uint64).max)
 """No code is ever there."""
 FULL = 32
 """Entries of the stacks of Skylake."""
+_DEEPEST = 1 << 16
+"""No stack has more entries: a record of perf has fewer bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,14 @@ class CountingOptions:
     corrects_bias: bool = False
     """Where a recorder prefers some branches for the ends of its stacks, these ends are left out,
     and where it prefers some moments, stacks are weighed (`bias`): then they are counted anew."""
+
+    def __post_init__(self) -> None:
+        for dropped in (self.drop_newest, self.drop_oldest):
+            if not 0 <= dropped <= _DEEPEST:
+                raise InputError(
+                    f"{dropped} entries of each stack can't be left out",
+                    cure=f"Leave out 0 to {_DEEPEST:,}.",
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from builders.recordings import STATIC, STATIC_ENTRY, recorded
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
 from lbr2pgo.counting.count import CountingOptions
 from lbr2pgo.model.waterfall import check
+from lbr2pgo.support.errors import InputError
 
 NEWEST, OLDEST = (0x22A8D0, 0x22A950, 2), (0x22A8E8, 0x22A780, 2)
 
@@ -52,3 +53,9 @@ def test_so_many_entries_are_left_out_at_each_end_and_accounted_for(
 def test_fall_throughs_between_the_kept_entries_stay(recording: Path) -> None:
     assert converted(recording).tallies["runs_in_image"] == 3
     assert converted(recording, drop_newest=1).tallies["runs_in_image"] == 2
+
+
+@pytest.mark.parametrize("dropped", [-1, 1 << 63])
+def test_no_stack_has_so_many_entries(dropped: int) -> None:
+    with pytest.raises(InputError, match="entries of each stack can't be left out"):
+        CountingOptions(drop_oldest=dropped)
