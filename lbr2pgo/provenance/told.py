@@ -13,6 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from lbr2pgo.provenance.typed import typed
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, readable
@@ -113,8 +114,8 @@ def read_provenance(profile: Path) -> Provenance | None:
         told = json.loads(content)
         if told.pop("format") != FORMAT:
             raise ValueError
-        recordings = tuple(_checked(ToldRecording, each) for each in told.pop("recordings"))
-        made: Provenance = _checked(Provenance, {**told, "recordings": recordings})
+        told["recordings"] = [_known(ToldRecording, each) for each in told["recordings"]]
+        made: Provenance = typed(Provenance, _known(Provenance, told))
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise InputError(
             f"is no provenance ({FORMAT}), or damaged",
@@ -124,30 +125,9 @@ def read_provenance(profile: Path) -> Provenance | None:
     return made
 
 
-_KINDS: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "str | None": (str, type(None)),
-    "int | None": (int, type(None)),
-    "bool": (bool,),
-    "Mapping[str, Any]": (dict,),
-    "tuple[str, ...]": (list,),
-    "tuple[ToldRecording, ...]": (tuple,),
-}
-
-
-def _checked(kind: Any, told: Mapping[str, Any]) -> Any:
-    """A record of what JSON tells; raises ValueError, TypeError or KeyError where it does not."""
-    values = {}
-    for field in fields(kind):
-        value = told[field.name]
-        if not isinstance(value, _KINDS[str(field.type)]):
-            raise TypeError(field.name)
-        if isinstance(value, list):
-            if not all(isinstance(each, str) for each in value):
-                raise TypeError(field.name)
-            value = tuple(value)
-        values[field.name] = value
-    return kind(**values)
+def _known(kind: Any, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What a record has fields for: later versions may tell more. Raises KeyError for a lack."""
+    return {each.name: told[each.name] for each in fields(kind)}
 
 
 def needed_provenance(profile: Path) -> Provenance:

@@ -6,15 +6,12 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.counting.chosen_samples import SampleChoice
-from lbr2pgo.counting.count import CountingOptions
-from lbr2pgo.model.compat import Compat
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.provenance.told import Provenance, hash_of, needed_provenance, path_beside
+from lbr2pgo.provenance.typed import typed_fields
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 
@@ -49,20 +46,15 @@ def _remaking(
 ) -> ConvertOptions:
     options = dict(told.options)
     try:
-        counting = dict(options.pop("counting", {}))
-        choice: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in counting.pop("choice", {}).items()
-        }
+        form = type(output(told.output, path))
+        own = typed_fields(form, options.pop("output", {}))
         return ConvertOptions(
             profiles=tuple(recordings),
             binary=binary,
-            outputs=(output(told.output, path, **options.pop("output", {})),),
-            counting=CountingOptions(choice=SampleChoice(**choice), **counting),
-            compat=Compat(frozenset(options.pop("compat", {}).get("tools", ()))),
-            **options,
+            outputs=(output(told.output, path, **own),),
+            **typed_fields(ConvertOptions, options),
         )
-    except (TypeError, ValueError, AttributeError, InputError):
+    except (TypeError, ValueError, KeyError, InputError):
         raise InputError(
             "names options that nobody can have given",
             where=str(path_beside(profile)),

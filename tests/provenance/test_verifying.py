@@ -100,7 +100,9 @@ def test_other_options_make_another_profile(made) -> None:
     "facts",
     [{"options": {"pace": 3}}, {"options": {"counting": 7}}, {"output": "none"},
      {"options": {"output": {"form": "x", "y": 3}}}, {"options": {"profiles": ["/etc/passwd"]}},
-     {"options": {"compat": {"tools": ["x"]}}}],
+     {"options": {"compat": {"tools": ["x"]}}}, {"options": {"strict": "yes"}},
+     {"options": {"counting": {"drop_oldest": -1}}},
+     {"options": {"counting": {"choice": {"time": [1]}}}}],
 )  # fmt: skip
 def test_options_that_nobody_can_have_given_are_an_error(command, made, facts: Any) -> None:
     profile, program, recording = made
