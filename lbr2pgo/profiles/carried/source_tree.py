@@ -97,5 +97,10 @@ def _in_archive(archive: bytes) -> Iterator[tuple[str, bytes]]:
     with tarfile.open(fileobj=BytesIO(archive)) as members:
         for member in members:
             is_source = PurePosixPath(member.name).suffix.lower() in SUFFIXES
-            if is_source and (stream := members.extractfile(member)) is not None:
+            # What a symbolic link leads to has its own name, or is not in the archive.
+            if (
+                is_source
+                and member.isfile()
+                and (stream := members.extractfile(member)) is not None
+            ):
                 yield member.name, stream.read()

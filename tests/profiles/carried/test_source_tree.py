@@ -22,6 +22,7 @@ def test_source_files_of_a_directory(tmp_path: Path) -> None:
 def test_of_a_revision(tmp_path: Path, tool: Tool) -> None:
     git = (tool("git"), "-C", tmp_path, "-c", "user.name=a", "-c", "user.email=a@example")
     subprocess.run([*git, "init", "-q"], check=True)
+    (tmp_path / "dangling.c").symlink_to("/absent/a.c")
     for number in (1, 2):
         (tmp_path / "a.c").write_bytes(b"int f%d(void) { \xff }\n" % number)
         (tmp_path / "a.txt").write_text("int g(void) { }\n")
