@@ -58,10 +58,11 @@ def run(args: argparse.Namespace) -> int:
     """Carry, write, and say how much it is."""
     from lbr2pgo.profiles.carried.carry import carry
     from lbr2pgo.profiles.carried.source_tree import two_trees
-    from lbr2pgo.support.output import refuse_overwriting, write_pieces
+    from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable, write_pieces
 
     outputs = [args.output, *filter(None, [args.json])]
     refuse_overwriting(outputs, [args.profile])
+    refuse_unwritable(outputs)
     done = carry(args.profile, *two_trees(args.old, args.new, args.git))
     account = done.account
     is_enough = account.carried() >= args.min_carried

@@ -82,6 +82,7 @@ def test_trees_of_a_repository(command, folder: Path, tool: Tool) -> None:
         ("--from old --to new --git HEAD", "it takes two source trees"),
         ("--from old --to absent", "absent: is no directory"),
         ("--from old --to new -o old.prof", "would be written over an input"),
+        ("--from old --to new --json absent/new.json", "absent/new.json: can't be written"),
     ],
 )
 def test_mistakes_are_one_sentence(command, folder: Path, words: str, why: str) -> None:
