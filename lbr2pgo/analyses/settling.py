@@ -22,6 +22,7 @@ from lbr2pgo.analyses.confidence import difference, for_all, wilson
 from lbr2pgo.profiles.llvm.sample_names import Key, Location, Name
 from lbr2pgo.profiles.llvm.sample_profile import (
     DUPLICATED_INTO_BASE,
+    LARGEST_COUNT,
     LARGEST_LINE,
     FunctionSamples,
     SampleProfile,
@@ -58,7 +59,7 @@ class Settled:
     changed: tuple[str, ...]
     """Functions that are otherwise than in the old one, by name."""
     functions: int
-    """Of the old profile."""
+    """Of the old profile and the settled one together."""
 
     @property
     def verdict(self) -> str:
@@ -98,7 +99,7 @@ def settle(new: SampleProfile, old: SampleProfile, *, is_exact: bool = False) ->
         for key in keys
         if settled.functions.get(key) != old.functions.get(key)
     }
-    return Settled(settled, tuple(sorted(changed)), len(old.functions))
+    return Settled(settled, tuple(sorted(changed)), len(keys))
 
 
 class _Sides:
@@ -186,10 +187,10 @@ class _Sides:
         return found
 
     def scaled(self, count: int) -> int:
-        """A new count as the old training would have it."""
+        """A new count as the old training would have it; at most what a profile can hold."""
         if self._is_exact and self._scale == 1:
             return count
-        return step_below(round(count / self._scale))
+        return step_below(min(round(count / self._scale), LARGEST_COUNT))
 
 
 def _as_now(old: FunctionSamples, new: FunctionSamples | None) -> FunctionSamples:

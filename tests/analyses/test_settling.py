@@ -135,3 +135,13 @@ def test_a_copy_that_its_function_holds_too_counts_once() -> None:
     )
     assert weights(of(with_copy)).functions["g"] == 70000
     assert settled(with_copy, without) == without
+
+
+def test_no_number_outgrows_a_profile_and_no_more_functions_change_than_there_are() -> None:
+    largest = 2**64 - 1
+    old = parse(f"main:{largest}:9\n 1: {largest}\n".encode())
+    new = parse(b"main:1:1\n 1: 1\nf:5:1\n 1: 5\n")
+    found = settle(new, old)
+    assert found.profile.functions["f"].body == {(1, 0): 18446 * 10**15}
+    assert found.verdict == "2 of 2 functions changed"
+    parse(text(found.profile))

@@ -10,7 +10,7 @@ from lbr2pgo.profiles.carried.fates import Fate, Fates, mentions, source_name
 from lbr2pgo.profiles.carried.line_map import called
 from lbr2pgo.profiles.carried.successors import Successors
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, Location, Name
-from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile, add_saturating
 
 _LEAST = 0.2
 """Share of a function's counts below which it does better without."""
@@ -67,7 +67,7 @@ class _Carrier:
             place = self._call_place(fate, location, callee.name)
             inner = None if place is None else self._carried(callee)
             if place is not None and inner is not None:
-                made.total += inner.total
+                made.total = add_saturating(made.total, inner.total)
                 _add(inner, made.callee(place, inner.name))
         return made
 

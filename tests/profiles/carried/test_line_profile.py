@@ -209,3 +209,11 @@ def test_clang_finds_as_much_of_it_as_of_a_fresh_one(tmp_path: Path, tool: Tool)
     new = OLD.replace("  int sum = 0;", "  // Why\n  // not?\n  int sum = 0;")
     made, _ = carried(new)
     assert used(OLD, PROFILE) == used(new, made) != used(new, PROFILE)
+
+
+def test_totals_end_where_a_profile_does() -> None:
+    largest = str(2**64 - 1)
+    inlined = f" 3: step:{largest}\n  1: 490\n 4: step:{largest}\n  1: 490\n"
+    made, _ = carried(OLD, f"work:{largest}:10\n 1: 10\n{inlined}")
+    assert made == text(parse(made))
+    assert made.startswith(f"work:{largest}:10\n")
