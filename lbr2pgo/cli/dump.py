@@ -223,9 +223,11 @@ def run_units(args: argparse.Namespace) -> int:
 
 def run_provenance(args: argparse.Namespace) -> int:
     """Show what is told beside a profile."""
-    from lbr2pgo.provenance.told import needed_provenance
+    from lbr2pgo.provenance.told import needed_provenance, provenance_doubts
 
-    _print(needed_provenance(args.file).lines())
+    told = needed_provenance(args.file)
+    warn(provenance_doubts(told, args.file))
+    _print(told.lines())
     return 0
 
 

@@ -13,6 +13,7 @@ from hashlib import file_digest
 from pathlib import Path
 from typing import Any
 
+from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.provenance.typed import typed
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
@@ -106,7 +107,7 @@ def write_provenance(provenance: Provenance, profile: Path) -> None:
 def read_provenance(profile: Path) -> Provenance | None:
     """What is said beside a profile; None if nothing is. Raises InputError if it is damaged."""
     path = path_beside(profile)
-    if not path.exists():
+    if not path.is_file():
         return None
     with readable(path), path.open("rb") as stream:
         content = stream.read(_MOST)
@@ -142,9 +143,22 @@ def needed_provenance(profile: Path) -> Provenance:
     return told
 
 
+def why_no_longer(told: Provenance, profile: Path) -> str | None:
+    """Why it is not told of a profile as it is now; None where it is."""
+    if hash_of(profile) == told.sha256:
+        return None
+    return f"{profile} was changed since it was written"
+
+
+def provenance_doubts(told: Provenance | None, profile: Path) -> tuple[Doubt, ...]:
+    """What questions all that is told beside a profile."""
+    why = None if told is None else why_no_longer(told, profile)
+    return () if why is None else (Doubt(f"{why}: its provenance is that of another profile"),)
+
+
 def is_exact(profile: Path) -> bool:
     """Whether a profile is told to be of exact counts, and is the one that this is told of."""
     told = read_provenance(profile)
     if told is None or not all(each.is_exact for each in told.recordings):
         return False
-    return hash_of(profile) == told.sha256
+    return why_no_longer(told, profile) is None

@@ -46,6 +46,13 @@ def convert_with_provenance(
             "what goes to a stream has no place for a provenance beside it",
             cure="Give the output a file, or leave out --provenance.",
         )
+    for path in options.profiles:
+        if str(path) == "-" or path.is_fifo():
+            raise InputError(
+                "has no provenance: it can be read only once",
+                where=str(path),
+                cure="Record into a file, or leave out --provenance.",
+            )
     beside = [path_beside(each.paths[0]) for each in outputs]
     refuse_overwriting([*options.paths, *beside], options.paths_read)
     refuse_unwritable(beside)
@@ -92,12 +99,6 @@ def _units(program: Program) -> list[CompileUnit]:
 def _recordings(paths: Sequence[Path]) -> Iterator[ToldRecording]:
     """A row for each file: parts of a series are files of their own."""
     for path in paths:
-        if not path.is_file():
-            raise InputError(
-                "has no provenance: it is no file",
-                where=str(path),
-                cure="Record into a file, or leave out --provenance.",
-            )
         info = open_recordings([path])[0].source.info
         event = info.events[0] if info.events else None
         made_by = info.details.get("recorder") or info.details.get("perf")

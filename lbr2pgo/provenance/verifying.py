@@ -10,7 +10,13 @@ from tempfile import TemporaryDirectory
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.provenance.told import Provenance, hash_of, needed_provenance, path_beside
+from lbr2pgo.provenance.told import (
+    Provenance,
+    hash_of,
+    needed_provenance,
+    path_beside,
+    why_no_longer,
+)
 from lbr2pgo.provenance.typed import typed_fields
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
@@ -22,8 +28,8 @@ def why_not_verified(profile: Path, binary: Path, recordings: Sequence[Path]) ->
     Raises InputError where nothing says what it came of, or that is damaged, and as `convert`.
     """
     told = needed_provenance(profile)
-    if hash_of(profile) != told.sha256:
-        return f"{profile} was changed since it was written"
+    if why := why_no_longer(told, profile):
+        return why
     wanted = Counter(each.sha256 for each in told.recordings)
     given = [(path, hash_of(path)) for path in recordings]
     for path, digest in given:

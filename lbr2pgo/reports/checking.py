@@ -19,7 +19,7 @@ from lbr2pgo.profiles.reader import Profile
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Staleness
 from lbr2pgo.program.program import Program
-from lbr2pgo.provenance.told import Provenance, read_provenance
+from lbr2pgo.provenance.told import Provenance, provenance_doubts, read_provenance
 from lbr2pgo.provenance.verifying import why_not_verified
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replaying import ReadingOptions
@@ -158,7 +158,8 @@ def check(
         failed.append(VERIFY)
     verified = unverified or "made again of its recordings, to the byte" if options.verify else None
     other_build = () if recorded is program else _of_other_build(options, recorded)
-    notes = dict.fromkeys((*other_build, *_notes(profile), *_notes(old)))
+    doubts = provenance_doubts(provenance, path)
+    notes = dict.fromkeys((*doubts, *other_build, *_notes(profile), *_notes(old)))
     return Checked(
         options.profile, quality, said, gates, tuple(failed), tuple(notes), provenance, verified
     )

@@ -101,6 +101,10 @@ def test_where_there_is_no_file_to_lie_beside(command, place: Path) -> None:
         answer = command(*words, "--llvm", stream)
         assert (answer.code, answer.out) == (2, "")
         assert "has no place for a provenance beside it" in answer.err
+    for stream in ("-", place / "pipe"):
+        answer = command("convert", stream, *words[2:], "--llvm", place / "p")
+        assert (answer.code, (place / "p").exists()) == (2, False)
+        assert "it can be read only once" in answer.err
     (place / "p.json").mkdir()
     assert command(*words, "--llvm", place / "p").code == 2
     assert not (place / "p").exists()

@@ -75,6 +75,8 @@ def test_a_profile_that_was_changed_is_refused(command, made) -> None:
     assert answer.code == 1
     assert answer.out.startswith("Verdict: refused by verify.")
     assert "app.prof was changed since it was written" in answer.out.splitlines()[-1]
+    for words in (("check", profile, "--binary", program), ("dump", "provenance", profile)):
+        assert "its provenance is that of another profile" in command(*words).err
 
 
 def test_what_it_did_not_come_of_is_told(made) -> None:
