@@ -12,7 +12,12 @@ from lbr2pgo.profiles.carried.account import Account, Way
 from lbr2pgo.profiles.carried.line_map import LineMap, line_map, neighbours
 from lbr2pgo.profiles.carried.outline import Definition
 from lbr2pgo.profiles.carried.successors import Successors
-from lbr2pgo.profiles.llvm.sample_names import Location, Name
+from lbr2pgo.profiles.llvm.sample_names import (
+    CLONE_SUFFIXES,
+    Location,
+    Name,
+    without_suffixes,
+)
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE, FunctionSamples, SampleProfile
 from lbr2pgo.program.demangle import short_name, without_unique_suffix
 from lbr2pgo.support.dataclass import dataclass
@@ -33,7 +38,8 @@ def source_name(name: Name) -> str:
     >>> source_name("_ZN5shape4areaEv"), source_name("sqlite3VdbeExec"), source_name("run.__uniq.1")
     ('area', 'sqlite3VdbeExec', 'run')
     """
-    match = _LAST_PART.search(short_name(without_unique_suffix(str(name))))
+    own = without_suffixes(without_unique_suffix(str(name)), CLONE_SUFFIXES)
+    match = _LAST_PART.search(short_name(own))
     return "" if match is None else match[1]
 
 

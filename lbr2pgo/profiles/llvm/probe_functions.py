@@ -12,19 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model.compat import LAST_NAMESAKES_PROBES, PROBES_OF_RUN_FUNCTIONS, Compat
-from lbr2pgo.profiles.llvm.sample_names import canonical_name, guid, without_suffixes
+from lbr2pgo.profiles.llvm.sample_names import (
+    CLONE_SUFFIXES,
+    canonical_name,
+    guid,
+    without_suffixes,
+)
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
 from lbr2pgo.program.pseudo_probes import ProbeTable, PseudoProbes
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.distinct import distinct
-
-_SUFFIXES = (
-    ".cleanup", ".destroy", ".resume", ".cold", ".warm", ".llvm.", ".part.", ".isra.",
-    ".constprop.", ".lto_priv.",
-)  # fmt: skip
-"""What compilers and BOLT append to the name of a function that they copied or took apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +90,7 @@ def _is_sized_function(symbols: Symbols) -> Bools:
 
 def _stripped(symbols: Symbols, row: int) -> str:
     name = symbols.names[row]
-    return without_suffixes(name, _SUFFIXES) if "." in name else name
+    return without_suffixes(name, CLONE_SUFFIXES) if "." in name else name
 
 
 @dataclass(frozen=True, slots=True)

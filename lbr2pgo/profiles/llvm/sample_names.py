@@ -20,6 +20,11 @@ UNIQUE_SUFFIX = ".__uniq."
 """What -funique-internal-linkage-names appends, before a number."""
 _SELECTED_SUFFIXES = (".llvm.", ".part.")
 """The last appended comes first."""
+CLONE_SUFFIXES = (
+    ".cleanup", ".destroy", ".resume", ".cold", ".warm", ".llvm.", ".part.", ".isra.",
+    ".constprop.", ".lto_priv.",
+)  # fmt: skip
+"""What compilers and BOLT append to the name of a function that they copied or took apart."""
 
 
 class Frame(NamedTuple):

@@ -16,6 +16,8 @@ from lbr2pgo.profiles.carried.outline import definitions
         ("_ZN1a3BoxclEi", "operator()"),
         ("_ZN1a4pickIiEEiT_", "pick"),
         ("_ZL4stepi.__uniq.123", "step"),
+        ("step.part.0.cold", "step"),
+        ("_ZN1a1fEv.resume", "f"),
         ("_ZN4core3fmt5write17h0123456789abcdefE", "write"),
         (12345, "12345"),
     ],
@@ -41,6 +43,7 @@ def test_lambdas_stand_in_a_function(name: str, around: str) -> None:
 def test_a_name_takes_another_last_part() -> None:
     assert renamed("_ZN3box3boxEv", "box", "crate") == "_ZN3box5crateEv"
     assert renamed("_ZL4stepi.__uniq.1", "step", "walk") == "_ZL4walki.__uniq.1"
+    assert renamed("run.llvm.9", "run", "walk") == "walk.llvm.9"
     assert renamed(7, "a", "b") == 7
     assert renamed("_Z1av", "other", "b") == "_Z1av"
 
