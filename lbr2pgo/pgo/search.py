@@ -297,12 +297,17 @@ class Search:
         began = monotonic()
         with self._step(PLAIN):
             self.variants.build_plain(Path.cwd(), self._ends)
-            digest = hashlib.sha256(self.variants.plain.read_bytes())
-            digest.update("\0".join((self.options.loop.build, *self.options.commands)).encode())
-            if self.results.begin(digest.hexdigest()):
+            if self.results.begin(self._what_is_counted()):
                 self._say("   goes on with what an earlier search has counted")
             self._count(None)
         self._slowest = monotonic() - began
+
+    def _what_is_counted(self) -> str:
+        """A hash of the plain build, of how it is built and run, and of what tells its cycles."""
+        loop = self.options.loop
+        digest = hashlib.sha256(self.variants.plain.read_bytes())
+        digest.update("\0".join((loop.build, loop.model, *self.options.commands)).encode())
+        return digest.hexdigest()
 
     def _shipped(self) -> Iterator[Chain]:
         yield self.options.kinds[:1]

@@ -262,6 +262,20 @@ def test_of_what_costs_the_same_time_decides_where_it_is_certain(
     assert search._fastest(best) == rivals[wins]
 
 
+def test_counts_of_another_front_end_are_not_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = set()
+    for model in ("", "zen4"):
+        one = options()
+        search = Search(replace(one, loop=replace(one.loop, model=model)), *SILENT)
+        search.variants.plain.parent.mkdir(parents=True, exist_ok=True)
+        search.variants.plain.write_bytes(b"program")
+        found |= {search._what_is_counted()}
+    assert len(found) == 2
+
+
 def test_rivals_cost_about_the_same_and_have_other_code(
     searched: Searched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
