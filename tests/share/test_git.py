@@ -82,3 +82,18 @@ def test_a_binary_profile_is_shown_as_text(git: Git, profile: Path) -> None:
     said = git("log", "-p", "-1", "--", profile.name)
     assert "-main:9000:10" in said
     assert "+main:2000:10" in said
+
+
+@pytest.mark.parametrize("new", ["", "1 main 0 1 main 5 0 7\n"], ids=["empty", "another kind"])
+def test_what_can_not_be_compared_is_shown_by_lines_and_hides_no_other_file(
+    git: Git, profile: Path, new: str
+) -> None:
+    other = profile.with_name("z")
+    for text, more in ((OLD, "1\n"), (new, "2\n")):
+        profile.write_text(text)
+        other.write_text(more)
+        commit(git)
+    for words in (("diff", "HEAD~1", "HEAD"), ("log", "-p", "-1")):
+        said = git(*words)
+        assert "-main:9000:10" in said
+        assert "+2" in said
