@@ -9,7 +9,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
 from itertools import chain, islice
@@ -66,14 +66,14 @@ def usable_processors(groups: Path = _GROUPS) -> int:
 
 def _shares(groups: Path) -> Iterator[float]:
     """How many processors' time each limited group around this process has (`cpu.max`)."""
-    try:
-        own = _OWN_GROUP.read_text().rpartition("0::/")[2].strip()
-    except OSError:  # no /proc
-        return
+    own = ""
+    with suppress(OSError):  # no /proc
+        lines = _OWN_GROUP.read_text().splitlines()
+        own = next((line[4:] for line in lines if line.startswith("0::/")), "")
     for group in (groups / own, *(groups / own).parents):
-        if group.is_relative_to(groups) and (limit := group / "cpu.max").is_file():
-            quota, period = limit.read_text().split()
-            if quota != "max":
+        if group.is_relative_to(groups):
+            with suppress(OSError, ValueError):  # none, or none of this version
+                quota, period = (group / "cpu.max").read_text().split()
                 yield int(quota) / int(period)
 
 

@@ -172,3 +172,13 @@ def test_control_groups_limit_the_processors(
     monkeypatch.setattr("lbr2pgo.support.threads._OWN_GROUP", tmp_path / "own")
     (tmp_path / "own").write_text("3:cpuset:/\n0::/a/b\n")
     assert usable_processors(tmp_path) == (share or 8)
+
+
+def test_control_groups_of_the_first_version_limit_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long their names are, all together: they are no path."""
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(8)))
+    monkeypatch.setattr("lbr2pgo.support.threads._OWN_GROUP", tmp_path / "own")
+    (tmp_path / "own").write_text(f"4:cpu:/{'pods/' * 2000}\n3:cpuset:/\n")
+    assert usable_processors(tmp_path) == 8
