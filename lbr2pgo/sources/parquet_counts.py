@@ -84,6 +84,8 @@ class ParquetCounts(ShownShortly):
             missing = NUMBERS.keys() - {_OPTIONAL} - set(file.schema_arrow.names)
             if missing:
                 raise ValueError(f"it has no column {min(missing)}")
+            if len(set(file.schema_arrow.names)) < len(file.schema_arrow.names):
+                raise ValueError("two of its columns have one name")
             wanted = [*NUMBERS, "build_id", "weight"]
             present = [name for name in wanted if name in file.schema_arrow.names]
             return file.read(columns=present)
@@ -177,6 +179,8 @@ def _builds(table: Any, header: _Header) -> Iterator[tuple[BranchCounts, Weight]
     """The rows of each build and weight."""
     numbers = [_numbers(table, name) for name in NUMBERS]
     build, build_ids = _coded(table, "build_id", None)
+    if not all(isinstance(each, str | None) for each in build_ids):
+        raise ValueError(f"build_id is {table.column('build_id').type}, not text")
     weight, weights = _coded(table, "weight", "1")
     factors = [_weight(each) * header.weight for each in weights]
     group = build * len(weights) + weight
@@ -215,7 +219,10 @@ def _coded(table: Any, name: str, absent: str | None) -> tuple[Any, Sequence[Any
     """A column as places in its distinct values (n,), and these."""
     if name not in table.column_names or not len(table):
         return np.zeros(len(table), np.int64), [absent]
-    coded = whole(table.column(name)).dictionary_encode()
+    column = table.column(name)
+    if column.type.num_fields:  # lists and the like
+        raise ValueError(f"{name} is {column.type}")
+    coded = whole(column).dictionary_encode()
     values = coded.dictionary.to_pylist()
     places = integers_of(coded.indices, null=len(values))
     return places.astype(np.int64), [*values, absent]

@@ -144,6 +144,9 @@ def test_a_table_of_another_tool_may_have_weights(table) -> None:
         ({"from": [1, -1]}, "from is int64, not uint64"),
         ({"count": [1.5, 2.0]}, "count is double"),
         ({"known": [1, 999]}, "known is too large"),
+        ({"build_id": [1, 2]}, "build_id is int64, not text"),
+        ({"build_id": [b"1", b"2"]}, "build_id is binary, not text"),
+        ({"build_id": [["aa"], ["bb"]]}, "build_id is list"),
         ({"weight": ["1", "0"]}, "not above 0"),
         ({"weight": ["1", "1e99"]}, "no weight"),
         ({"count": [2**62, 2**62]}, "2\\*\\*63"),
@@ -161,6 +164,14 @@ def test_what_does_not_fit_is_refused(table, columns: dict[str, Any], says: str)
         ParquetCounts(table(**columns))
     assert raised.value.where
     assert raised.value.cure
+
+
+def test_two_columns_of_one_name_are_refused(table) -> None:
+    path = table()
+    made = parquet.read_table(path)
+    parquet.write_table(made.append_column("from", made.column("from")), path)
+    with pytest.raises(InputError, match="two of its columns have one name"):
+        ParquetCounts(path)
 
 
 def test_damage_is_refused(tmp_path: Path) -> None:
