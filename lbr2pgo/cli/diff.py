@@ -26,8 +26,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "compared by `lbr2pgo report NEW --against OLD`.",
         examples=(
             "lbr2pgo diff old.prof new.prof",
-            "lbr2pgo diff old.prof new.prof --format markdown > comment.md",
-            "git difftool --no-prompt --extcmd 'lbr2pgo diff' app.prof",
+            "lbr2pgo diff old.prof new.prof --format markdown",
         ),
     )
     parser.add_argument("old", type=Path, metavar="OLD", help="a profile that convert or pgo wrote")

@@ -8,7 +8,6 @@ _PLAIN = "files stand without an option"
 VERBS = {
     "annotate": "lbr2pgo report PROFILE --function F [--source]",
     "script": "lbr2pgo dump stacks PROFILE",
-    "diff": "lbr2pgo report NEW --against OLD",
     "list": "lbr2pgo doctor",
     "stat": "lbr2pgo measure ./app",
     "top": "lbr2pgo record -p PID --duration 10, then lbr2pgo report",

@@ -184,16 +184,29 @@ def _by_figure(measured: Sequence[Measured]) -> Table:
     return table
 
 
+_COUNTS = {
+    "instructions": "instructions", "taken": "taken branches", "mispredicted": "mispredictions",
+}  # fmt: skip
+
+
+def _counts(base: Measured) -> list[str]:
+    """Names of what was counted; a front end has a predictor of its own, and tells by that."""
+    front_end = base.counted.front_end
+    return [name for name in _COUNTS if front_end is None or name != "mispredicted"]
+
+
 def _figures(base: Measured) -> tuple[str, ...]:
     rounds = len(base.seconds)
     time = f"user time, {rounds} rounds" if rounds else "user time"
-    return ("instructions", "taken branches", "mispredictions", "code", "hot pages", time)
+    return (*(_COUNTS[name] for name in _counts(base)), "code", "hot pages", time)
 
 
 def _cells(each: Measured, base: Measured) -> list[str]:
+    ratios = each.count_ratios(base)
     counts = [
-        f"{getattr(each.counted.totals, name):,}" + ("" if ratio is None else f" ({ratio:.3f})")
-        for name, ratio in each.count_ratios(base).items()
+        f"{getattr(each.counted.totals, name):,}"
+        + ("" if (ratio := ratios[name]) is None else f" ({ratio:.3f})")
+        for name in _counts(base)
     ]
     return [*counts, *_size_cells(each, base), _time_cell(each, base)]
 

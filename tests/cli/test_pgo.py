@@ -34,7 +34,9 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
         "4. Convert for the compiler", "5. Build with the profile", "6. Measure",
     ]  # fmt: skip
     rows = [line.split()[0] for line in answer.out.splitlines()]
-    assert rows[-9:-6] == ["program", "app.lbr2pgo/app.before", "app"]
+    first = rows.index("program")
+    assert rows[first : first + 3] == ["program", "app.lbr2pgo/app.before", "app"]
+    assert rows[first + 3 : first + 5] == ["simulated:", "cycles,"]
     assert rows[-6:] == ["Verdict:", "Measured", "Ship", "Keep", "Keep", "Keep"]
     assert "Measured on: ./app 3\n" in answer.out
     assert "Ship app." in answer.out
@@ -103,7 +105,7 @@ def test_contexts_are_told_for_risc_v_as_everywhere(command, tool):
     assert answer.code == 0
     assert "Note: clang places no pseudo probes" in answer.err
     assert ".sleb128" not in answer.err
-    assert "Verdict: app needs" in answer.out
+    assert "app needs" in answer.out
 
 
 def test_lines_do_where_clang_splits_functions_and_nothing_else_is_asked_for(command):

@@ -17,6 +17,7 @@ from lbr2pgo.program.pseudo_probes import InlineTree, ProbeTable
 from lbr2pgo.support.addresses import PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I32, I64
 from lbr2pgo.support.distinct import begins, distinct, place_of
+from lbr2pgo.support.intervals import last_at_or_below
 
 
 def with_calls(
@@ -49,7 +50,7 @@ def _nodes(table: ProbeTable, sources: PlacedAddresses, scope: I32, scopes: Scop
     It is the one at the same calls, from the function on that has the probe before: names are
     others in line tables (-g1).
     """
-    before = np.searchsorted(table.address, sources, side="right") - 1
+    before = last_at_or_below(table.address, sources)
     node = table.tree.outermost()[table.node[before]]
     call, inlined = _inlined(table.tree)
     parent = np.append(scopes.parent, np.int32(-1))  # the last ones for a row of -1

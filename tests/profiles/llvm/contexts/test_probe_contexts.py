@@ -101,13 +101,13 @@ def test_no_sample_is_lost_where_contexts_are_merged(seed: int, probed_walk: Wal
 
 
 def test_what_was_inlined_stands_in_one_function_at_last(probed_walk: Walk) -> None:
-    contexts = probe_contexts(*probed_walk(1))
-    parent = contexts._table.tree.parent.tolist()
+    tree = probe_contexts(*probed_walk(1))._table.tree
+    parent = tree.parent.tolist()
 
     def outermost(node: int) -> int:
         return node if parent[node] < 0 else outermost(parent[node])
 
-    found = contexts._outermost.tolist()
+    found = tree.outermost().tolist()
     assert found == [outermost(node) for node in range(len(parent))]
     assert max(parent) >= 0
 
