@@ -40,7 +40,7 @@ def source_name(name: Name) -> str:
     """
     own = without_suffixes(without_unique_suffix(str(name)), CLONE_SUFFIXES)
     match = _LAST_PART.search(short_name(own))
-    return "" if match is None else match[1]
+    return "" if match is None else match[1].replace(" ", "")
 
 
 def name_around(name: Name) -> str:

@@ -34,7 +34,7 @@ _BRANCHES = {"if": "\x01", "el": "\x02", "endif": "\x03"}
 
 _ARGUMENTS = r"(?:<(?:[^;{}()<>]|<[^;{}()<>]*>)*>\s*)?"
 _PARAMETERS = re.compile(
-    r"(?<![\w$])((?:[A-Za-z_$][\w$]*::)*(?:operator\s*(?:\(\s*\)|[^\s\w(]+|[\w:\s*&]+)|~?[A-Za-z_$][\w$]*))\s*\)?\s*"
+    r"(?<![\w$])((?:[A-Za-z_$][\w$]*::)*+(?:operator\s*(?:\(\s*\)|[^\s\w(]+|[\w:\s*&]++)|~?[A-Za-z_$][\w$]*))\s*\)?\s*"
     rf"{_ARGUMENTS}\((?!\s*[\w$]+\s*\)\s*\()"
 )
 _INITIALISERS = re.compile(r"\)\s*:(?!:)")

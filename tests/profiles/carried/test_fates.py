@@ -14,6 +14,7 @@ from lbr2pgo.profiles.carried.outline import definitions
         ("_ZN1a3BoxIiED0Ev", "~Box"),
         ("_ZNK1a3BoxltERKS0_", "operator<"),
         ("_ZN1a3BoxclEi", "operator()"),
+        ("_ZNK1a3BoxcvmEv", "operatorunsignedlong"),  # as `definitions` has it
         ("_ZN1a4pickIiEEiT_", "pick"),
         ("_ZL4stepi.__uniq.123", "step"),
         ("step.part.0.cold", "step"),

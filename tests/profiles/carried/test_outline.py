@@ -147,7 +147,8 @@ def test_functions_start_where_the_compiler_says(
     "text",
     ["a<" * 20000 + "{}", "a::" * 20000 + "{}", "a() : b" * 9000 + "{}", "operator " * 9000 + "{}",
      "int f(a) " + "int a;   " * 9000 + "# ;{ }", "{" * 50000 + "}" * 50000,
-     "f(" * 30000 + ")" * 30000 + "{}", "#if 1\n{\n#else\n{\n#endif\n" * 5000],
+     "f(" * 30000 + ")" * 30000 + "{}",
+     "::a::operator" * 5000 + "{}", "#if 1\n{\n#else\n{\n#endif\n" * 5000],
     ids=lambda text: text[:12],
 )  # fmt: skip
 def test_odd_text_takes_no_longer_than_other(text: str) -> None:
