@@ -16,7 +16,7 @@ SLOWER = (
     "Emulated, the program takes 10 to 20 times as long: fewer rounds or a smaller input of the "
     "same kind give as good a profile, and --duration N ends it after N seconds."
 )
-"""What to expect; measured in docs/software-lbr.md."""
+"""What to expect; measured in docs/notes/software-lbr.md."""
 
 _KINDS_OF = {
     "any": BRANCH_TYPES,

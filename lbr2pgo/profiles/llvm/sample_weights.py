@@ -22,7 +22,7 @@ from lbr2pgo.profiles.llvm.text import place_text
 from lbr2pgo.profiles.weights import CallSite, ProfileWeights
 
 PER_SAMPLE = 64
-"""A stack of 32 branches makes 56 to 61 counts of the programs in docs/which-profile.md."""
+"""A stack of 32 branches makes 56 to 61 counts of the programs in docs/notes/which-profile.md."""
 
 
 def weights(profile: SampleProfile, kind: str = "sample profiles") -> ProfileWeights:
