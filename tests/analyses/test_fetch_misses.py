@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,10 +25,13 @@ SHAPES = TESTBINS / "x86-64" / "shapes.static"
 def recorded(output: Path, period: int, **changes: Structure) -> RecordResult:
     front_end = replace(PRESETS["skylake"], **changes) if changes else None
     command = (str(SHAPES), "1")
+    options = RecordOptions(
+        output=output, command=command, period=period, emulate=True, front_end=front_end
+    )
+    # What pytest tells there is of another length in each test, and the program's stack begins
+    # elsewhere.
     return record_software(
-        RecordOptions(
-            output=output, command=command, period=period, emulate=True, front_end=front_end
-        )
+        options, {name: os.environ[name] for name in os.environ if name != "PYTEST_CURRENT_TEST"}
     )
 
 
