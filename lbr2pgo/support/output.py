@@ -8,8 +8,7 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from lbr2pgo.support.errors import OutputError
@@ -188,12 +187,13 @@ def _unfinished(target: str) -> Iterator[tuple[str, BinaryIO]]:
     """A new file beside another, which is gone afterwards unless it got another name."""
     beside = os.path.join(os.path.dirname(target), _UNFINISHED + os.urandom(8).hex())
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(beside, flags, 0o666)  # less the umask, as any new file
-    try:
+    try:  # from here on: a signal may end us when the file is made, and its number not yet known
+        descriptor = os.open(beside, flags, 0o666)  # less the umask, as any new file
         with open(descriptor, "wb") as stream:
             yield beside, stream
     finally:
-        Path(beside).unlink(missing_ok=True)
+        with suppress(OSError):  # it got its other name, or none could be made
+            os.unlink(beside)
 
 
 def _old_file(target: str) -> os.stat_result | None:

@@ -325,3 +325,18 @@ def test_standard_output_takes_one(path):
     refuse_overwriting([path], [path])
     with pytest.raises(OutputError, match="mixed on standard output"):
         refuse_overwriting([path, "-"], [])
+
+
+def test_an_end_in_the_moment_when_the_file_is_made_leaves_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def interrupted(*words):
+        os.close(opened(*words))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_atomically(tmp_path / "x", put(b"1"))
+    assert list(tmp_path.iterdir()) == []
