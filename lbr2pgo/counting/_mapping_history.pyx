@@ -41,24 +41,17 @@ def replay(
         latest[who] = last[i] = now
 
 
-cdef inline Py_ssize_t _place_of(int64_t pid, const int64_t[::1] pids) except -2 nogil:
-    """The row of a process, `NONE` if it isn't there."""
-    cdef Py_ssize_t low = 0, high = pids.shape[0], middle
-    while low < high:
-        middle = (low + high) >> 1
-        if pids[middle] < pid:
-            low = middle + 1
-        else:
-            high = middle
-    return low if low < pids.shape[0] and pids[low] == pid else NONE
+ctypedef fused Ordered:
+    int32_t
+    int64_t
 
 
-cdef inline Py_ssize_t _first_of(Py_ssize_t who, const int32_t[::1] owner) except -1 nogil:
-    """Where the rows of a process begin, or those behind it if it has none."""
-    cdef Py_ssize_t low = 0, high = owner.shape[0], middle
+cdef inline Py_ssize_t _first_from(Ordered value, const Ordered[::1] ordered) except -1 nogil:
+    """The first of ascending values that is not below one; how many there are if all are."""
+    cdef Py_ssize_t low = 0, high = ordered.shape[0], middle
     while low < high:
         middle = (low + high) >> 1
-        if owner[middle] < who:
+        if ordered[middle] < value:
             low = middle + 1
         else:
             high = middle
@@ -96,10 +89,11 @@ def last_at(
             found[i] = found[i - 1]
             continue
         found[i], begin, end = NONE, 0, <uint64_t>-1
-        who = _place_of(asked[i], pids)
-        if who == NONE:
+        who = _first_from[int64_t](asked[i], pids)
+        if who == pids.shape[0] or pids[who] != asked[i]:
             continue
-        first, stop = _first_of(who, owner), _first_of(who + 1, owner)
+        first = _first_from[int32_t](<int32_t>who, owner)
+        stop = _first_from[int32_t](<int32_t>who + 1, owner)
         place = _first_after(times[i], since, first, stop)
         if place < stop:
             end = since[place] - 1

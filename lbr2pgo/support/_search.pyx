@@ -61,14 +61,13 @@ def last_at_or_below(const Number[::1] starts, const Number[::1] values):
 
 
 def interval_of(const Number[::1] starts, const Number[::1] ends, const Number[::1] values):
-    found = np.empty(values.shape[0], np.int64)
+    found = last_at_or_below(starts, values)
     cdef int64_t[::1] out = found
-    cdef Py_ssize_t i, past = 0, count = starts.shape[0]
-    cdef const Number *ordered = &starts[0] if count else NULL
+    cdef Py_ssize_t i
     with nogil:
         for i in range(values.shape[0]):
-            past = _past(ordered, count, values[i], past)
-            out[i] = past - 1 if past > 0 and values[i] < ends[past - 1] else -1
+            if out[i] >= 0 and values[i] >= ends[out[i]]:
+                out[i] = -1
     return found
 
 
