@@ -226,7 +226,7 @@ def _source_lines(side: Compared) -> _Shares:
     first = addresses[np.unique(group, return_index=True)[1]]
     named = side.evidence.names.of(first)
     words = dict(zip(unique, zip(named.function, named.line, strict=True), strict=True))
-    bounds = wilson(share, np.full(len(unique), float(side.samples)))
+    bounds = wilson(share, side.samples)
     return _Shares(_keyed(unique, share, bounds), words)
 
 

@@ -23,8 +23,8 @@ def for_all(intervals: int) -> float:
     return NormalDist().inv_cdf(1 - (1 - CONFIDENCE) / 2 / max(intervals, 1))
 
 
-def wilson(share: F64, observations: F64, z: float = _Z) -> tuple[F64, F64]:
-    """Bounds of true shares, given observed ones and how many observations each rests on.
+def wilson(share: F64, observations: F64 | float, z: float = _Z) -> tuple[F64, F64]:
+    """Bounds of true shares, given observed ones and how many observations each, or all, rest on.
 
     Wilson's score interval at CONFIDENCE (E. B. Wilson, JASA 22, 1927), or `z` standard deviations
     wide (`for_all`): it stays inside [0, 1], and a share of 0 or 1 is bounded by the sample size.

@@ -58,8 +58,7 @@ class Side:
         share = np.minimum(np.array(counts, np.float64) / self.total, 1.0)
         if self.samples is None:
             return np.stack([share] * 3)
-        bounds = wilson(share, np.full(len(share), float(self.samples)), z)
-        return np.stack([share, *bounds])
+        return np.stack([share, *wilson(share, self.samples, z)])
 
 
 def profile_changes(

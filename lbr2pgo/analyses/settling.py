@@ -301,10 +301,6 @@ def _are_sure(shares: F64, old_samples: int, new_samples: int) -> Bools:
     """(n,): whether shares (2, n), of the old and the new, differ by more than chance."""
     old, new = np.minimum(shares, 1.0)
     z = for_all(len(old))
-    of_old, of_new = (
-        wilson(share, np.full(len(share), float(samples)), z)
-        for share, samples in ((old, old_samples), (new, new_samples))
-    )
-    low, high = difference(new, of_new, old, of_old)
+    low, high = difference(new, wilson(new, new_samples, z), old, wilson(old, old_samples, z))
     sure: Bools = (low > 0) | (high < 0)
     return sure
