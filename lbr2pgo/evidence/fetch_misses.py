@@ -11,10 +11,10 @@ import numpy as np
 from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.model.perf_abi import FETCH_MISSES
+from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.sums import sums_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ NO_FETCH_MISSES = FetchMisses(placed_addresses(np.zeros(0, np.uint64)), np.zeros
 
 
 class FetchMissCollector:
-    """Puts the samples of missing code into the program."""
+    """Puts the samples of missing code into the program; memory grows with distinct ones only."""
 
     def __init__(self, known: Pass) -> None:
         self._spaces = known.spaces
         named = [event.name == FETCH_MISSES for event in known.events]
         self._is_one = np.array([*named, False])  # the last is of samples without an event
-        self._found: list[PlacedAddresses] = []
+        self._sums = RowSums()
         self._elsewhere = 0
 
     def add(self, samples: Samples) -> None:
@@ -54,22 +54,24 @@ class FetchMissCollector:
                 continue
             address = runtime_addresses(batch.ip[chosen[rows]])
             image, inside = self._spaces.to_image(space, address)
-            self._found.append(image[inside])
+            found = image[inside]
+            self._add(found, np.ones(len(found), np.uint64))
             self._elsewhere += int((~inside).sum())
 
     def merge(self, other: FetchMissCollector) -> None:
         """Add what another one saw."""
-        self._found += other._found
+        self._add(np.ascontiguousarray(other._sums.rows()[:, 0]), other._sums.counts())
         self._elsewhere += other._elsewhere
+
+    def _add(self, address: U64 | PlacedAddresses, count: U64) -> None:
+        zeros = np.zeros_like(address)
+        self._sums.add_rows(address, zeros, zeros, count)
 
     def result(self) -> FetchMisses:
         """What was missing where."""
-        found = np.concatenate([np.zeros(0, np.uint64), *self._found])
-        address, place = np.unique(found, return_inverse=True)
-        ones = np.ones(len(found), np.uint64)
-        return FetchMisses(
-            placed_addresses(address), sums_at(place, ones, len(address)), self._elsewhere
-        )
+        address, count = self._sums.rows()[:, 0], self._sums.counts()
+        order = np.argsort(address)
+        return FetchMisses(placed_addresses(address[order]), count[order], self._elsewhere)
 
 
 FETCH_MISS_FINDING = Finding("fetch-misses", FetchMissCollector)

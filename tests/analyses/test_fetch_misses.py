@@ -60,6 +60,14 @@ def test_every_miss_is_in_the_table(recording: tuple[Path, RecordResult]) -> Non
     assert list(counts) == sorted(counts, reverse=True)  # type: ignore[type-var]
 
 
+def test_misses_of_two_recordings_add_up(recording: tuple[Path, RecordResult]) -> None:
+    path, result = recording
+    assert result.front_end is not None
+    options = ReportOptions((path, path), SHAPES, only=("fetch-misses",), top=None, libraries=False)
+    by_function, _ = make_report(options).tables
+    assert sum(by_function.column("samples")) == 2 * result.front_end.l1i  # type: ignore[arg-type]
+
+
 def test_one_function_may_be_asked_for(recording: tuple[Path, RecordResult]) -> None:
     options = ReportOptions((recording[0],), SHAPES, only=("fetch-misses",), function="main",
                             libraries=False)  # fmt: skip

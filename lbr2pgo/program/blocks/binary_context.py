@@ -114,8 +114,9 @@ def _has_gaps(image: Image, code: Disassembly) -> Bools:
     functions = code.functions
     covered = np.bincount(code.function, weights=code.size, minlength=len(functions))
     gaps = (covered > 0) & (covered < functions.size)
-    for function in np.flatnonzero(gaps).tolist():
-        (last,) = last_at_or_below(code.function, np.array([function])).tolist()
+    rows = np.flatnonzero(gaps)
+    lasts = last_at_or_below(code.function, rows)
+    for function, last in zip(rows.tolist(), lasts.tolist(), strict=True):
         behind = int(code.address[last]) + int(code.size[last])
         rest = image.read(behind, int(functions.end[function]) - behind)
         is_tail = int(covered[function]) + len(rest) == int(functions.size[function])
