@@ -192,7 +192,9 @@ def modules_of_help(*words: str) -> set[str]:
     return set(done.stderr.split())
 
 
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("convert", "--help")])
+@pytest.mark.parametrize(
+    "words", [("--help",), ("--version",), *((name, "--help") for name in COMMANDS)]
+)
 def test_help_imports_nothing_heavy(words: tuple[str, ...]) -> None:
     heavy = {"numpy", "lief", "capstone", "elftools", "networkx", "rich", "backports.zstd"}
     assert not heavy & modules_of_help(*words)

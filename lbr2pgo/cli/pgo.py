@@ -11,7 +11,6 @@ from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.measure import add_runs, print_measured, runs_of
 from lbr2pgo.cli.messages import say
 from lbr2pgo.cli.parser import section
-from lbr2pgo.cli.step_lines import StepLines
 
 if TYPE_CHECKING:
     from lbr2pgo.pgo.loop_options import LoopOptions
@@ -249,6 +248,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run_loop(args: argparse.Namespace) -> int:
+    from lbr2pgo.cli.step_lines import StepLines  # which takes time to import
     from lbr2pgo.pgo.loop import Loop
     from lbr2pgo.pgo.verdict import verdict
     from lbr2pgo.support.printable import printable

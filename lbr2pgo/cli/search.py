@@ -7,7 +7,6 @@ from argparse import Namespace
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.measure import print_measured
-from lbr2pgo.cli.step_lines import StepLines
 
 _REPEATS = 0.001
 """Costs of two runs that differ by less are those of one that repeats itself."""
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
 
 def run_search(args: Namespace, loop: LoopOptions) -> int:
     """Search, and print what was found."""
+    from lbr2pgo.cli.step_lines import StepLines  # which takes time to import
     from lbr2pgo.pgo.search import Search, SearchOptions
     from lbr2pgo.support.printable import printable
 
