@@ -1,12 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from subprocess import run
 
 import numpy as np
 import pytest
 from builders.elf import Function, elf
 
-from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
+from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.prologues import in_prologue_or_epilogue
 
@@ -65,3 +67,26 @@ def test_what_only_stands_near_a_border_is_not_marked(tmp_path: Path) -> None:
     places = np.array([BASE + 5, BASE + 16], np.uint64)
     found = in_prologue_or_epilogue(places, Program.open(path), Debug())  # type: ignore[arg-type]
     assert found.tolist() == [False, True]
+
+
+def test_functions_that_only_symbols_know_start_where_a_symbol_has_a_size(
+    tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    """As llvm-profgen reads the symbols of a program with probes."""
+    source, path = tmp_path / "p.c", tmp_path / "p"
+    body = "nop; nop; nop; nop; ud2"
+    source.write_text(
+        "int _start(void) { return 0; }\n"
+        f'asm(".type sized, @function; sized: {body}; .size sized, .-sized");\n'
+        f'asm(".type bare, @function; bare: {body}");\n'
+    )
+    flags = ["-O2", "-g", "-fpseudo-probe-for-profiling", "-nostdlib", "-static"]
+    run([tool("clang-22"), "-fuse-ld=lld", *flags, source, "-o", path], check=True)
+    program = Program.open(path)
+    marked = [
+        in_prologue_or_epilogue(
+            np.array([program.address_of(name)], np.uint64), program, DebugInfo(program.debug_files)
+        ).item()
+        for name in ("sized", "bare")
+    ]
+    assert marked == [True, False]
