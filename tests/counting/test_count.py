@@ -444,6 +444,15 @@ def test_samples_that_do_not_say_their_process_see_all_mappings() -> None:
     assert rows_of(counted(source)) == [(B, C, None, 2)]
 
 
+def test_only_samples_that_count_are_dropped_for_their_leaf() -> None:
+    samples = [loaded((B, C)), loaded((B, C), pid=11)]
+    facts = ImageFacts(LAYOUT, skips_leaf=lambda leaves: np.ones(len(leaves), np.bool_))
+    counts = counted(MemorySource(samples, [mapping()]), facts)
+    assert counts.tallies["samples_mapped/not_mapped"] == 1
+    assert counts.tallies["samples_mapped/in_prologue"] == 1
+    assert counts.tallies["samples_mapped"] == 0
+
+
 def test_without_mappings_addresses_are_taken_as_linked_and_it_is_said() -> None:
     source = MemorySource([Sample([(B, C)], pid=77)])
     found = count(source, LAYOUT)

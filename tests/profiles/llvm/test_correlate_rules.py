@@ -185,3 +185,9 @@ def test_runs_with_and_without_a_location_are_told_apart(tmp_path: Path) -> None
     starts = (flow.judged.runs.start - BASE).tolist()
     found = dict(zip(zip(starts, flow.judged.valid, strict=True), located, strict=True))
     assert found == {(0, True): False, (1, False): False, (3, True): True, (0xB, True): True}
+
+
+def test_a_location_that_did_not_run_locates_no_other_code(tmp_path: Path) -> None:
+    flow, program = flow_of(tmp_path, CODE, BASE, [(None, 0, 1, 6), (None, 0xB, 0xC, 1)], (F, H))
+    _, located = sample_profile(flow, program, Debug({0xA: PLACES[0xA]}))  # type: ignore[arg-type]
+    assert not located.any()

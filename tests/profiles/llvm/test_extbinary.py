@@ -381,6 +381,13 @@ def test_a_table_holds_no_name_more_than_it_says():
         decode(longer, "x")
 
 
+def test_a_table_holds_no_name_less_than_it_says(llvm):
+    raw = llvm(PROFILE, "--binary")
+    names = raw.index(b"\0")
+    with pytest.raises(InputError, match="cut off in a table of names"):
+        decode(raw[: names + 2], "x")
+
+
 def test_calls_from_where_nothing_was_sampled_have_no_samples():
     profile = parse(b"f:3:1\n 1: 3 g:2\n")
     profile.functions["f"].body.clear()
