@@ -87,7 +87,7 @@ class MemorySource:
     def info(self) -> SourceInfo:
         return SourceInfo(
             path="memory", format="test", addresses=self.addresses, events=self.events,
-            build_ids=self.build_ids,
+            build_ids=self.build_ids, has_call_chains=any(each.chain for each in self.samples),
         )  # fmt: skip
 
     def space_events(self) -> Sequence[SpaceEvent]:

@@ -445,7 +445,7 @@ def test_samples_that_do_not_say_their_process_see_all_mappings() -> None:
 
 
 def test_only_samples_that_count_are_dropped_for_their_leaf() -> None:
-    samples = [loaded((B, C)), loaded((B, C), pid=11)]
+    samples = [replace(loaded((B, C), pid=pid), chain=[BASE + C]) for pid in (10, 11)]
     facts = ImageFacts(LAYOUT, skips_leaf=lambda leaves: np.ones(len(leaves), np.bool_))
     counts = counted(MemorySource(samples, [mapping()]), facts)
     assert counts.tallies["samples_mapped/not_mapped"] == 1

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.elf import Function
+from builders.flows import Trace, flow_of
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts, measure
@@ -17,10 +19,16 @@ from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.waterfall import check
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
-from lbr2pgo.program.code.code_graph import IndirectTargets
+from lbr2pgo.program.code.code_graph import IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.inference.from_branches import Kept, counts_with_flow, kept_by
+from lbr2pgo.replay.inference.from_branches import (
+    Kept,
+    branch_weights,
+    counts_with_flow,
+    kept_by,
+)
+from lbr2pgo.replay.inference.graph_weights import UNKNOWN
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.sources.base import EventInfo
@@ -172,3 +180,20 @@ def test_infer_needs_branches(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["convert", RECORDING, "--binary", PIE, "--infer", "--no-lbr"]
     assert main(list(map(str, words))) == 2
     assert "Leave out one" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arrivals", [0, 5])
+def test_what_ran_behind_a_branch_without_an_end_is_unknown(tmp_path: Path, arrivals: int) -> None:
+    code = bytes.fromhex(
+        "90"  # 0 nop
+        "7402"  # 1 je 5
+        "6690"  # 3 xchg
+        "90"  # 5 nop
+        "ebf8"  # 6 jmp 0
+    )
+    traces: list[Trace] = [(None, 5, 6, 2), *([(6, 0, None, arrivals)] if arrivals else [])]
+    flow, program = flow_of(tmp_path, code, 0x2000, traces, [Function("f", 0x2000, len(code))])
+    graph = code_graph(flow.instructions, program.regions)
+    weights = branch_weights(graph, flow, kept_by(()))
+    (on,) = np.flatnonzero(graph.is_fall & (graph.first[graph.source] == 0))
+    assert weights.edge[on] == (UNKNOWN if arrivals else 0)
