@@ -185,15 +185,16 @@ def test_infer_needs_branches(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("arrivals", [0, 5])
 def test_what_ran_behind_a_branch_without_an_end_is_unknown(tmp_path: Path, arrivals: int) -> None:
     code = bytes.fromhex(
-        "90"  # 0 nop
-        "7402"  # 1 je 5
-        "6690"  # 3 xchg
-        "90"  # 5 nop
-        "ebf8"  # 6 jmp 0
+        "c3"  # 0 ret
+        "90"  # 1 nop
+        "7402"  # 2 je 6
+        "6690"  # 4 xchg
+        "90"  # 6 nop
+        "ebf8"  # 7 jmp 1
     )
-    traces: list[Trace] = [(None, 5, 6, 2), *([(6, 0, None, arrivals)] if arrivals else [])]
+    traces: list[Trace] = [(None, 6, 7, 2), *([(7, 1, None, arrivals)] if arrivals else [])]
     flow, program = flow_of(tmp_path, code, 0x2000, traces, [Function("f", 0x2000, len(code))])
     graph = code_graph(flow.instructions, program.regions)
     weights = branch_weights(graph, flow, kept_by(()))
-    (on,) = np.flatnonzero(graph.is_fall & (graph.first[graph.source] == 0))
+    (on,) = np.flatnonzero(graph.is_fall & (graph.first[graph.source] == 1))
     assert weights.edge[on] == (UNKNOWN if arrivals else 0)
