@@ -13,7 +13,7 @@ from lbr2pgo.support.errors import OutputError
 
 BOLT_OPTIONS = (
     "-reorder-blocks=ext-tsp",
-    "-reorder-functions=hfsort",
+    "-reorder-functions=cdsort",
     "-split-functions",
     "-split-all-cold",
 )
