@@ -39,8 +39,8 @@ PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "--hypothesis-se
 FAST = ("-m", "not slow and not long")
 WHOLE = (
     "tests/test_conversion.py", "tests/test_no_lbr.py", "tests/profiles/test_reader.py",
-    "tests/reports/test_gather.py", "tests/cli/test_output_matrix.py", "tests/cli/test_check.py",
-    "tests/fleet/test_merge.py",
+    "tests/evidence/test_second_look.py", "tests/reports/test_gather.py",
+    "tests/cli/test_output_matrix.py", "tests/cli/test_check.py", "tests/fleet/test_merge.py",
 )  # fmt: skip
 """Tests that go the whole road in seconds."""
 

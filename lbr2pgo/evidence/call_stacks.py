@@ -156,7 +156,11 @@ def _unpacked(counts: Counter[bytes]) -> StackCounts:
 
 
 def _joined(stack: Stack) -> Stack:
-    """One frame for neighbours in one file outside: what they are can't be told apart."""
+    """One frame for neighbours in one file outside: what they are can't be told apart.
+
+    >>> _joined((-1, -1, 5, 5, -1))
+    (-1, 5, 5, -1)
+    """
     return tuple(
         frame for i, frame in enumerate(stack) if frame > OUTSIDE or i == 0 or stack[i - 1] != frame
     )

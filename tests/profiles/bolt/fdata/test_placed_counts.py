@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
 import pytest
 from builders.bolt import C_SOURCES, RandomTraces, build, counts_of, lines_of
+from builders.elf import Function, elf
 from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.profiles.bolt.fdata.derive_fdata import fdata_from_counts
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataSamples
+from lbr2pgo.profiles.bolt.fdata.fdata_text import parse
 from lbr2pgo.profiles.bolt.fdata.placed_counts import counts_of_fdata
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
@@ -69,3 +72,18 @@ def test_samples_without_branches_come_to_nothing() -> None:
     none = np.zeros(0, np.uint64)
     samples = FdataSamples(none.astype(np.uint8), none.astype(np.int32), none, none)
     assert not len(counts_of_fdata(Fdata((), samples=samples), Program.open(PIE)))
+
+
+def test_a_jump_that_is_the_first_instruction_leaves_its_block(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(elf(bytes.fromhex("eb0290cc31c0c3"), 0x2000, [Function("f", 0x2000, 7)]))
+    program = Program.open(path)
+    fdata = parse(io.BytesIO(b"1 f 0 1 f 4 0 5\n"), "fdata")
+    flow = replay(counts_of_fdata(fdata, program), program)
+    assert dict(zip(flow.instructions.address.tolist(), flow.executed.tolist(), strict=True)) == {
+        0x2000: 5,
+        0x2002: 0,
+        0x2003: 0,
+        0x2004: 5,
+        0x2006: 5,
+    }
