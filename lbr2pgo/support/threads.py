@@ -27,6 +27,8 @@ Ts = TypeVarTuple("Ts")
 _LIMIT: ContextVar[int | None] = ContextVar("threads", default=None)
 MANY = 16
 """So many threads work on parts of code that are read one by one: each has memory of its own."""
+_MOST = 256
+"""No more are started, whatever is asked for."""
 _GROUPS, _OWN_GROUP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 
 
@@ -35,15 +37,17 @@ def threads(worth: int = 2) -> int:
 
     `worth` is how many pay, where nobody asked for another number.
     """
-    return _LIMIT.get() or min(usable_processors(), worth)
+    return min(_LIMIT.get() or min(usable_processors(), worth), _MOST)
 
 
 @contextmanager
 def at_most(limit: int | None) -> Iterator[None]:
     """Work in so many threads meanwhile; None stands for as many as pay.
 
-    Raises InputError for none at all.
+    Raises InputError for none at all, and TypeError for what is no number.
     """
+    if not isinstance(limit, int | None):
+        raise TypeError(f"threads: a whole number is needed, not {limit!r}")
     if limit is not None and limit < 1:
         raise InputError("no thread may work", cure="Allow one at least (--threads 1).")
     before = _LIMIT.set(limit)

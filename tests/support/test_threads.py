@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import lbr2pgo
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.threads import (
     MANY,
@@ -149,6 +150,16 @@ def test_threads_are_as_many_as_are_allowed_there_and_in_threads_of_ours() -> No
 def test_no_thread_at_all_is_refused() -> None:
     with pytest.raises(InputError, match="no thread may work"), at_most(0):
         pytest.fail("worked")
+
+
+def test_what_is_no_number_is_named() -> None:
+    with pytest.raises(TypeError, match="threads: a whole number is needed, not '2'"):
+        lbr2pgo.convert("perf.data", threads="2")  # type: ignore[arg-type]
+
+
+def test_no_more_are_started_than_ever_pay() -> None:
+    with at_most(100_000):
+        assert threads() == 256
 
 
 def test_one_item_takes_no_thread() -> None:
