@@ -73,6 +73,7 @@ class RecordKeywords(TypedDict, total=False):
     all_cpus: bool
     duration: float | None
     delay: float | None
+    startup: float | None
     period: int | None
     frequency: int | None
     samples: int | None

@@ -145,6 +145,11 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         help="end the recording after so long, and the command with it",
     )  # fmt: skip
     times.add_argument(
+        "--startup", type=float, nargs="?", const=10.0, metavar="SECONDS",
+        help="record every branch for so long (10) with the software LBR, for convert "
+        "--startup-order",
+    )  # fmt: skip
+    times.add_argument(
         "--delay", type=float, metavar="SECONDS", help="begin so much later, behind the start-up"
     )
 
@@ -276,6 +281,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         all_cpus=args.all_cpus,
         duration=args.duration,
         delay=args.delay,
+        startup=args.startup,
         command=tuple(program),
     )
 

@@ -20,8 +20,8 @@ from lbr2pgo.support.errors import InputError, readable
 
 _MODULES = (
     "llvm.format", "bolt.fdata.format", "bolt.yaml.format", "afdo.format", "propeller.format",
-    "propeller.order_format", "linker.symbol_order", "linker.call_graph_order",
-    "preaggregated.format", "unsymbolized.format", "counts.format",
+    "propeller.order_format", "linker.symbol_order", "linker.startup_order", "linker.temporal",
+    "linker.call_graph_order", "preaggregated.format", "unsymbolized.format", "counts.format",
 )  # fmt: skip
 
 

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.recorders.guest import EMULATED, Guest
-from lbr2pgo.recorders.options import KIND_FILTERS, RecordOptions
+from lbr2pgo.recorders.options import DEFAULT_DEPTH, KIND_FILTERS, RecordOptions
 
 DEFAULT_PERIOD = 10007
 """Taken branches between samples; a prime, so that no loop keeps step with it."""
-DEFAULT_DEPTH = 32
 SLOWER = (
     "Emulated, the program takes 10 to 20 times as long: fewer rounds or a smaller input of the "
     "same kind give as good a profile, and --duration N ends it after N seconds."

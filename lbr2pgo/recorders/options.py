@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lbr2pgo.recorders.front_end import FrontEnd
@@ -34,6 +34,8 @@ _FEWEST = 100
 """Samples that a thread may be kept to."""
 DEPTHS = (4, 8, 16, 32, 64)
 """Ring sizes of the recorders that exist (Intel 4, 8, 16, 32; AMD 16; BRBE 8 to 64)."""
+DEFAULT_DEPTH = 32
+"""Of the software LBR."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class RecordOptions:
     """Seconds after which the recording ends, and the command with it."""
     delay: float | None = None
     """Seconds to wait before recording begins."""
+    startup: float | None = None
+    """Record every branch of a command for so many seconds, in the software LBR."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.filters if name not in FILTERS]
@@ -143,6 +147,17 @@ class RecordOptions:
         """Whether what is recorded runs already."""
         return bool(self.pids) or self.all_cpus
 
+    def settled(self) -> RecordOptions:
+        """The same, with what a start-up stands for."""
+        if self.startup is None:
+            return self
+        depth = self.depth or DEFAULT_DEPTH
+        return replace(
+            self, startup=None, emulate=True,
+            period=self.period or depth - depth // 8,  # from which jitter takes or adds an eighth
+            duration=self.duration or self.startup,
+        )  # fmt: skip
+
     def _check_rates(self) -> None:
         for name, value in (("period", self.period), ("frequency", self.frequency)):
             if value is not None and value < 1:
@@ -153,6 +168,8 @@ class RecordOptions:
             )
         if self.duration is not None and not 0 < self.duration < _FOR_EVER:
             raise InputError(f"nothing can be recorded for {self.duration:g} seconds", cure=_ONE)
+        if self.startup is not None and not 0 < self.startup < _FOR_EVER:
+            raise InputError(f"no program starts for {self.startup:g} seconds", cure=_ONE)
         if self.delay is not None and not 0 <= self.delay < _FOR_EVER:
             raise InputError(f"nobody can wait {self.delay:g} seconds", cure="Give 0 or more.")
 
@@ -181,6 +198,11 @@ class RecordOptions:
             raise InputError(
                 f"one recording can't be of {' and of '.join(wanted)}",
                 cure="Leave out one; --duration says how long to record what runs already.",
+            )
+        if self.startup is not None and self.is_attached:
+            raise InputError(
+                "what runs already has started",
+                cure="Leave out --startup, or give the command: lbr2pgo record --startup -- CMD.",
             )
         if any(pid < 1 for pid in self.pids):
             raise InputError(f"there is no process {min(self.pids)}", cure="Give its number.")

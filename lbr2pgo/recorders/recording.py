@@ -60,6 +60,7 @@ def record_at_best(
     `watch` is entered while the program runs. Raises as `choose_recorder`, `record_hardware` and
     `record_software`.
     """
+    options = options.settled()
     choice = choose_recorder(machine, options, settles=True)
     if choice.hardware and (choice.branches or options.no_lbr):
         return record_with_perf(machine, options, watch)

@@ -30,7 +30,7 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.perf_script.reader import PerfScript
 
 CONTEXTS = {"sample_text", "extbinary", "unsymbolized_contexts"}
-ASKS_AGAIN = {*CONTEXTS, "afdo_3"}
+ASKS_AGAIN = {*CONTEXTS, "afdo_3", "startup_order", "temporal"}
 CORRECTS = CountingOptions(corrects_bias=True)
 
 
@@ -141,7 +141,7 @@ def test_a_bias_is_found_once(readings: list[str], tmp_path: Path) -> None:
     inputs = Inputs(profiles=(recording, recording), binary=STATIC, counting=CORRECTS)
     found = read_and_replay(inputs, asks=lambda found: SecondLook(found, [FIRST_TIMES, ENTRIES]))
     assert len(readings) == 2 * 2
-    assert found.told[FIRST_TIMES].address.tolist() == sorted(STATIC_ENTRY[:2])
+    assert set(found.told[FIRST_TIMES].address.tolist()) == set(STATIC_ENTRY[:2])
     assert set(found.told[ENTRIES].from_.tolist()) == {STATIC_ENTRY[0]}
 
 

@@ -20,6 +20,8 @@ Options = Callable[..., RecordOptions]
         ({"depth": 12}, "no branch ring has 12"),
         ({"command": ()}, "no command"),
         ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
+        ({"startup": 0}, "no program starts for 0 seconds"),
+        ({"startup": 1, "command": (), "all_cpus": True}, "what runs already has started"),
         ({"no_lbr": True, "depth": 16}, "samples of instructions have no branches"),
         ({"no_lbr": True, "emulate": True}, "samples of instructions have no branches"),
     ],
@@ -32,3 +34,19 @@ def test_senseless_options(make_options: Options, changes: dict[str, Any], messa
 def test_options_are_frozen(make_options: Options) -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         make_options().period = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("depth", [None, 8, 64])
+def test_a_start_is_recorded_so_densely_that_no_branch_is_lost(
+    make_options: Options, depth: int | None
+) -> None:
+    settled = make_options(startup=2.5, depth=depth).settled()
+    assert settled.emulate
+    assert settled.duration == 2.5
+    longest = settled.period + settled.period // 8
+    assert longest <= (depth or 32)
+
+
+def test_what_is_said_of_a_start_holds(make_options: Options) -> None:
+    settled = make_options(startup=2.5, period=7, duration=9).settled()
+    assert (settled.period, settled.duration) == (7, 9)

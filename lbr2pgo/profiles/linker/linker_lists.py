@@ -33,6 +33,7 @@ class ListKind:
 
 
 SYMBOLS = ListKind("# functions in their order, hot ones first", 1)
+STARTUP = ListKind("# functions in the order in which they first ran", 1)
 CALLS = ListKind("# caller, callee, calls", 2)
 
 
@@ -97,4 +98,4 @@ class ListReader(Reader[LinkerList]):
         return staleness(len(content.lines), len(content.lines) - missing.total(), missing)
 
 
-ORDERS, CALL_LISTS = ListReader(SYMBOLS), ListReader(CALLS)
+ORDERS, STARTUPS, CALL_LISTS = map(ListReader, (SYMBOLS, STARTUP, CALLS))

@@ -12,6 +12,7 @@ from lbr2pgo.profiles.linker.function_order import (
     FunctionCalls,
     FunctionFlow,
     by_calls,
+    by_first_runs,
     function_flow,
 )
 
@@ -101,3 +102,14 @@ def test_a_program_without_functions_has_none_that_ran(tmp_path: Path) -> None:
     flow, program = flow_of(tmp_path, CODE, BASE, [(None, 0, 1, 5), (1, 0, 1, 5)], [])
     assert not len(program.functions)
     assert function_flow(flow, program.functions).function.tolist() == []
+
+
+def test_early_and_hot_functions_come_first_and_late_ones_by_their_calls() -> None:
+    none = np.zeros(0, np.int64)
+    size = np.full(6, 10, np.uint64)
+    weight = np.array([900, 1, 800, 1, 700, 2], np.uint64)  # 0, 2 and 4 are hot
+    calls = FunctionCalls(none, none, none.astype(np.uint64))
+    flow = FunctionFlow(np.arange(6), size, weight, calls)
+    is_early = np.array([0, 1, 1, 0, 1, 1], np.bool_)
+    rank = np.array([0, 2, 9, 1, 3, 0])
+    assert by_first_runs(flow, rank, is_early).tolist() == [4, 2, 5, 1, 0, 3]

@@ -1,0 +1,134 @@
+"""Pages of code that a program's start touches, by the order that its functions were linked in.
+
+``python benchmarks/startup.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
+[--arguments=WORDS]``
+
+Orders are made of the run with `--train`, and pages of 4 KiB counted exactly in the one with
+`--arguments`, by the emulator. It wants clang 22, lld 22 and llvm-profdata 22.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
+
+LBR2PGO = (sys.executable, "-m", "lbr2pgo")
+FLAGS = ("-O2", "-g1", "-w", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
+INSTRUMENTED = ("-fprofile-generate", "-mllvm", "-pgo-temporal-instrumentation")
+PAGE_BITS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """A program, the run that orders are made of, and the one that is judged."""
+
+    folder: Path
+    sources: Sequence[str]
+    flags: Sequence[str]
+    training: Sequence[str]
+    arguments: Sequence[str]
+
+    def build(self, name: str, *words: str) -> Path:
+        """Compile and link with what a build is given besides."""
+        program = self.folder / name
+        compiler = "clang++-22" if self.sources[0].endswith(("cc", "cpp")) else "clang-22"
+        run(compiler, *FLAGS, *words, *self.sources, *self.flags, "-o", program)
+        return program
+
+    def recorded(self, *how: str) -> Path:
+        """A recording of the plain build in training."""
+        path = self.folder / "perf.data"
+        self.record(self.folder / "plain", self.training, *how, "-o", path)
+        return path
+
+    def record(self, program: Path, words: Sequence[str], *how: object) -> None:
+        """Run one of the builds under the software LBR."""
+        run(*LBR2PGO, "record", "--emulate", *how, "--", program, *words)
+
+    def order(self, option: str, *how: str) -> Path:
+        """What `convert` makes of a recording."""
+        path = self.folder / option.strip("-")
+        run(
+            *LBR2PGO,
+            "convert",
+            self.recorded(*how),
+            "--binary",
+            self.folder / "plain",
+            option,
+            path,
+        )
+        return path
+
+    def pages(self, program: Path) -> int:
+        """Pages of its code that ran."""
+        exact = self.folder / "exact.npz"
+        self.record(program, self.arguments, "--exact", exact, "-o", self.folder / "perf.data")
+        flow = read_and_replay(Inputs((exact,), program)).flow
+        ran = flow.instructions.address[flow.executed > 0]
+        return len(np.unique(ran >> np.uint64(PAGE_BITS)))
+
+
+def run(*words: object, **environment: str) -> None:
+    """A command, quietly."""
+    subprocess.run(
+        list(map(str, words)), check=True, env=os.environ | environment,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+def ordered(path: Path) -> tuple[str, ...]:
+    """Flags that link by a list of functions."""
+    return (f"-Wl,--symbol-ordering-file={path},--no-warn-symbol-ordering",)
+
+
+def partitioned(traces: Path) -> tuple[str, ...]:
+    """By lld's balanced partitioning of a temporal profile."""
+    merged = traces.with_suffix(".profdata")
+    run("llvm-profdata-22", "merge", traces, "-o", merged)
+    return (f"-Wl,--irpgo-profile={merged},--bp-startup-sort=function",)
+
+
+def instrumented(start: Start) -> tuple[str, ...]:
+    """The same of what an instrumented build told."""
+    program = start.build("instrumented", *INSTRUMENTED)
+    raw = start.folder / "instrumented.profraw"
+    run(program, *start.training, LLVM_PROFILE_FILE=str(raw))
+    return partitioned(raw)
+
+
+BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
+    "plain": lambda start: (),
+    "--symbol-order, period 997": lambda start: ordered(start.order("--symbol-order", "-c", "997")),
+    "--startup-order": lambda start: ordered(start.order("--startup-order", "--startup")),
+    "--temporal, by lld": lambda start: partitioned(start.order("--temporal", "--startup")),
+    "instrumented, by lld": instrumented,
+}
+
+
+def main() -> None:
+    """Print a row for each order."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("sources", nargs="+")
+    for name in ("flags", "train", "arguments"):
+        parser.add_argument(f"--{name}", type=shlex.split, default=[])
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    start = Start(given.folder, given.sources, given.flags, given.train, given.arguments)
+    for number, (name, words) in enumerate(BUILDS.items()):
+        program = start.build("ordered" if number else "plain", *words(start))
+        print(f"{name:28} {start.pages(program):6,}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
