@@ -65,8 +65,8 @@ def probe_profile(
     counted, made = _of_known(contexts, table, counted), _of_known(contexts, table, made)
     profile = _profile(table, contexts, counted, made, calls.names)
     probed = table.address[counted.row]
-    is_probed = _is_probed(known.functions, probed, flow.instructions.address)
-    return profile, covering_any(flow, is_probed)
+    held = is_probed(known.functions, probed, flow.instructions.address)
+    return profile, covering_any(flow, held)
 
 
 def _reached(flow: Flow) -> PlacedAddresses:
@@ -78,16 +78,16 @@ def _reached(flow: Flow) -> PlacedAddresses:
 # ---------------------------------------------------------------------------- probes
 
 
-def _is_probed(
+def is_probed(
     functions: DwarfFunctions, probed: PlacedAddresses, addresses: PlacedAddresses
 ) -> Bools:
-    """Which of these addresses are in functions with probes at others."""
+    """Which of these addresses (n,) are in functions with probes at others (m,)."""
     function_of = np.append(functions.function, -1)  # the last one: of no function
     has_probes = np.zeros(len(functions.names) + 1, np.bool_)
     has_probes[function_of[functions.containing(probed)]] = True
     has_probes[-1] = False
-    is_probed: Bools = has_probes[function_of[functions.containing(addresses)]]
-    return is_probed
+    found: Bools = has_probes[function_of[functions.containing(addresses)]]
+    return found
 
 
 # ---------------------------------------------------------------------------- counts

@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.binary_walks import BinaryWalk, walked
 from builders.fixtures import ROOT, Corpus, Tool
@@ -17,8 +18,10 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.llvm import extbinary
 from lbr2pgo.profiles.llvm import text as llvm_text
+from lbr2pgo.profiles.llvm.probe_profile import is_probed
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import image_array
 
@@ -322,3 +325,13 @@ def test_functions_that_only_symbols_know_have_prologues_where_probes_are_looked
         assert converted(tmp_path, recording, binary, compat=True, probes=probes) == expected
         found.append(read(tmp_path, expected).functions["main"].head)
     assert 0 < found[0] < found[1]
+
+
+def test_code_of_a_function_with_probes_is_told_from_other_code() -> None:
+    starts = np.array([0x10, 0x20, 0x30], np.uint64)
+    functions = DwarfFunctions(
+        starts, starts + np.uint64(8), np.array([0, 1, 0], np.int32), ("f", "g")
+    )
+    addresses = np.array([0x11, 0x21, 0x34, 0x40], np.uint64)
+    for probed, told in (([0x10, 0x41], [1, 0, 1, 0]), ([0x22], [0, 1, 0, 0]), ([], [0] * 4)):
+        assert is_probed(functions, np.array(probed, np.uint64), addresses).tolist() == told
