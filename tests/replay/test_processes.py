@@ -90,13 +90,6 @@ def test_files_may_be_named_one_by_one(recording: Path) -> None:
     }
 
 
-def test_a_copy_of_the_library_is_the_library(recording: Path, tmp_path: Path) -> None:
-    copy = shutil.copy(LIBRARY, tmp_path / LIBRARY.name)
-    found = read_process(ProcessInputs((recording,), PIE, binaries=(LIBRARY, Path(copy))))
-    assert isinstance(found.program, Process)
-    assert len(found.program.parts) == 2  # and the program
-
-
 def test_one_file_alone_needs_no_column_for_it(recording: Path) -> None:
     table = table_of(recording, "hot-branches", binary=PIE, libraries=False)
     assert rows_of(table, "from_function", "to_function") == {

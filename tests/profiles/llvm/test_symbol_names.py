@@ -50,12 +50,3 @@ def test_places_without_functions_have_no_name() -> None:
     found = places_with([[], []])
     named = outermost_by(found, FUNCTIONS, np.array([0x10, 0x20], np.uint64), np.array([0, 1]))
     assert list(frames_of(named)) == [[], []]
-
-
-def test_no_more_copies_are_made_than_names_of_the_function_with_most() -> None:
-    h = ("h", 7, 6, 0)
-    found = places_with([[IN_F], [IN_F], [h], [h]])
-    addresses = np.array([0x10, 0x20, 0x30, 0x24], np.uint64)
-    named = outermost_by(found, FUNCTIONS, addresses, np.arange(4))
-    assert [frames[0][0] for frames in frames_of(named)] == ["f_symbol", "f.cold"] * 2
-    assert len(named.scopes) == 2 * len(found.scopes)
