@@ -159,7 +159,8 @@ def rounds(module: str) -> Iterator[list[str]]:
     more = {test for user in importers().get(module, ()) for test in own_tests(user)} - {*own}
     if more:
         yield [*FAST, *sorted(more)]
-    yield [*FAST, *WHOLE, f"tests/{Path(module).parent.as_posix()}"]
+    format_or_room = Path(*Path(module).parent.parts[:2])
+    yield [*FAST, *WHOLE, f"tests/{format_or_room.as_posix()}"]
 
 
 def command(tests: list[str]) -> str:
