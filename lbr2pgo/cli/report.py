@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.commands import COMMANDS
-from lbr2pgo.cli.messages import warn, wrote
+from lbr2pgo.cli.messages import say, warn, wrote
 from lbr2pgo.cli.own_process import give_back_memory, prepare
 from lbr2pgo.cli.parser import names, section, whole_number
 from lbr2pgo.cli.reporting import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lbr2pgo.reports.model import Report
 
 _TOP = 20
-_FORMATS = ("json", "csv", "parquet", "folded", "pprof", "speedscope", "firefox")
+_FORMATS = ("json", "csv", "parquet", "folded", "pprof", "otlp", "speedscope", "firefox")
 """Those of `reports.exports`, which takes time to import."""
 
 
@@ -84,6 +84,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="for scripts and other programs: standard output, see docs/reports.md",
     )  # fmt: skip
     shown.add_argument(
+        "--push", metavar="URL", help="send --format otlp to this OpenTelemetry collector, by HTTP"
+    )
+    shown.add_argument(
         "--against", type=Path, action="append", default=[], metavar="OLD",
         help="show what changed since this recording; may be repeated",
     )  # fmt: skip
@@ -125,12 +128,14 @@ def sort_keys(text: str) -> list[str]:
 def run(args: argparse.Namespace) -> int:
     """Make the report and show it."""
     prepare()
+    if args.push is not None:
+        _settle_push(args)
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 
     if args.html is not None:
         refuse_overwriting([args.html], [*expanded(args.profiles), *args.binaries])
         refuse_unwritable([args.html])
-    form = None if args.format == "table" else _export(args.format)
+    form = None if args.format == "table" else _export(args)
     if args.against and form is not None and form.has_code:
         raise InputError(
             f"{args.format} holds one recording, and no comparison",
@@ -141,7 +146,8 @@ def run(args: argparse.Namespace) -> int:
     if form is not None or args.html is not None:
         warn(report.notes)
     if form is not None:
-        _print(for_terminal(args, report) if form.is_shown else report, form)
+        content = form.write(for_terminal(args, report) if form.is_shown else report)
+        _print(content) if args.push is None else _push(content, args.push)
     if args.html is not None:
         from lbr2pgo.reports import html  # which takes time to import
 
@@ -152,6 +158,17 @@ def run(args: argparse.Namespace) -> int:
     elif form is None:
         _show(args, report)
     return 0
+
+
+def _settle_push(args: argparse.Namespace) -> None:
+    from lbr2pgo.reports.exports.otlp_push import whole_url
+
+    whole_url(args.push)
+    if args.format not in ("table", "otlp"):
+        raise InputError(
+            f"a collector takes no {args.format}", cure="Leave out --format, or --push."
+        )
+    args.format = "otlp"
 
 
 def _show(args: argparse.Namespace, report: Report) -> None:
@@ -167,12 +184,12 @@ def _show(args: argparse.Namespace, report: Report) -> None:
         terminal.show(for_terminal(args, report), pages, charts=args.function is not None)
 
 
-def _export(name: str) -> Export:
+def _export(args: argparse.Namespace) -> Export:
     from lbr2pgo.reports.exports import EXPORTS
 
-    form = EXPORTS[name]
-    if form.is_binary and sys.stdout.isatty():
-        raise InputError(f"{name} is nothing for a terminal", cure="Redirect it: > FILE.")
+    form = EXPORTS[args.format]
+    if form.is_binary and args.push is None and sys.stdout.isatty():
+        raise InputError(f"{args.format} is nothing for a terminal", cure="Redirect it: > FILE.")
     form.loaded()
     return form
 
@@ -196,10 +213,16 @@ def _options(args: argparse.Namespace, form: Export | None) -> ReportOptions:
     )
 
 
-def _print(report: Report, form: Export) -> None:
+def _print(content: bytes) -> None:
     """For scripts and other programs."""
     from lbr2pgo.support.output import write_pieces
 
-    content = form.write(report)
     sys.stdout.flush()
     write_pieces("-", [content])
+
+
+def _push(content: bytes, url: str) -> None:
+    from lbr2pgo.reports.exports.otlp_push import push
+
+    push(content, url)
+    say(f"sent {len(content):,} bytes of profiles to {url}")

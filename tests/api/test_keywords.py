@@ -27,7 +27,7 @@ NOT_HERE: dict[str, set[str]] = {
     "convert": {"summary_json"},
     "carry": {"json"},
     # Of pages, and of what is printed; names stay as they are linked. `compare` has the old ones.
-    "report": {"full", "html", "no_demangle", "against", "old_binary"},
+    "report": {"full", "html", "push", "no_demangle", "against", "old_binary"},
     "check": set(),
     "accuracy": set(),
     "diff": {"no_demangle"},

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lbr2pgo.reports import data
-from lbr2pgo.reports.exports import firefox, parquet, pprof, speedscope
+from lbr2pgo.reports.exports import firefox, otlp, parquet, pprof, speedscope
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.dataclass import dataclass
 
@@ -52,6 +52,14 @@ EXPORTS = {
         _text(data.as_folded), "call stacks for flame graphs", ("call-stacks",), all_rows=True
     ),
     "pprof": Export(pprof.as_pprof, "profile.proto, for pprof", has_code=True, is_binary=True),
+    "otlp": Export(
+        otlp.as_otlp,
+        "OpenTelemetry profiles (needs opentelemetry-proto)",
+        has_code=True,
+        is_shown=True,
+        is_binary=True,
+        loaded=otlp.messages,
+    ),
     "speedscope": Export(
         _text(speedscope.as_speedscope), "for speedscope.app", has_code=True, is_shown=True
     ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from lbr2pgo.analyses.code_profile import CodeFrame, CodeProfile
+from lbr2pgo.analyses.code_profile import CodeFile, CodeFrame, CodeProfile
 from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.reports.model import Report
+from lbr2pgo.support.addresses import SLOT_SIZE, slot_of
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
 UNITS = {
@@ -31,3 +33,22 @@ def code_of(report: Report) -> CodeProfile:
 def name_shown(frame: CodeFrame) -> str:
     """A frame's function, as a viewer shows it."""
     return without_unique_suffix(frame.function) or "[unknown]"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeSpan:
+    """A file at the addresses that it is linked for, behind those of its slot."""
+
+    file: CodeFile
+    start: int
+    limit: int
+    """Behind the last instruction that ran."""
+
+
+def code_spans(report: Report, code: CodeProfile) -> dict[int, CodeSpan]:
+    """The program and its libraries, by the slot of their addresses."""
+    files = {0: CodeFile(report.binary, report.build_id or ""), **code.libraries}
+    limits = {slot: slot * SLOT_SIZE + 1 for slot in files}
+    for address in code.address.tolist():  # which ascend
+        limits[slot_of(address)] = address + 1
+    return {slot: CodeSpan(file, slot * SLOT_SIZE, limits[slot]) for slot, file in files.items()}

@@ -11,10 +11,10 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from lbr2pgo.analyses.code_profile import MEASURES, CodeFile, CodeProfile
-from lbr2pgo.reports.exports.code_frames import code_of
+from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
+from lbr2pgo.reports.exports.code_frames import CodeSpan, code_of, code_spans
 from lbr2pgo.reports.model import Report
-from lbr2pgo.support.addresses import SLOT_SIZE, slot_of
+from lbr2pgo.support.addresses import slot_of
 
 _MASK = 2**64 - 1
 _VARINT, _BYTES = 0, 2  # wire types
@@ -36,9 +36,9 @@ def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
         if any(values):
             yield _message(2, _packed(1, [location]), _packed(2, [*values, *more]))
     yield from _call_stacks(code)
-    files = _files(report, code)
-    yield from _mappings(files, code, texts)
-    yield from _locations(code, list(files))
+    mapped = code_spans(report, code)
+    yield from _mappings(mapped, code, texts)
+    yield from _locations(code, list(mapped))
     for number, frame in enumerate(code.frames, 1):
         function = texts.number(frame.function)
         yield _message(
@@ -65,21 +65,12 @@ def _call_stacks(code: CodeProfile) -> Iterator[bytes]:
         yield _message(2, _packed(1, locations), _packed(2, [*[0] * len(MEASURES), count]))
 
 
-def _files(report: Report, code: CodeProfile) -> dict[int, CodeFile]:
-    """The program and its libraries, by the slot of their addresses."""
-    return {0: CodeFile(report.binary, report.build_id or ""), **code.libraries}
-
-
-def _mappings(files: Mapping[int, CodeFile], code: CodeProfile, texts: _Texts) -> Iterator[bytes]:
-    """Each file at the addresses that it is linked for, behind those of its slot."""
+def _mappings(mapped: Mapping[int, CodeSpan], code: CodeProfile, texts: _Texts) -> Iterator[bytes]:
     known = any(frame.line for frame in code.frames)
-    limits = {slot: slot * SLOT_SIZE + 1 for slot in files}
-    for address in code.address.tolist():  # which ascend
-        limits[slot_of(address)] = address + 1
-    for number, (slot, file) in enumerate(files.items(), 1):
+    for number, each in enumerate(mapped.values(), 1):
         yield _message(
-            3, _number(1, number), _number(2, slot * SLOT_SIZE), _number(3, limits[slot]),
-            _number(5, texts.number(file.name)), _number(6, texts.number(file.build_id)),
+            3, _number(1, number), _number(2, each.start), _number(3, each.limit),
+            _number(5, texts.number(each.file.name)), _number(6, texts.number(each.file.build_id)),
             *(_number(field, int(has)) for field, has in zip(
                 (7, 8, 9, 10), (True, known, known, known), strict=True)),
         )  # fmt: skip

@@ -222,6 +222,22 @@ def test_firefox_has_call_stacks(called: Report) -> None:
     assert sum(second["samples"]["weight"]) > 0
 
 
+def test_otlp_has_call_stacks(called: Report) -> None:
+    profiles = pytest.importorskip("opentelemetry.proto.profiles.v1development.profiles_pb2")
+    data = profiles.ProfilesData.FromString(EXPORTS["otlp"].write(called))
+    tables, texts = data.dictionary, data.dictionary.string_table
+    found = {}
+    for sample in data.resource_profiles[0].scope_profiles[0].profiles[-1].samples:
+        lines = [
+            line
+            for place in tables.stack_table[sample.stack_index].location_indices
+            for line in tables.location_table[place].lines
+        ]
+        names = [tables.function_table[line.function_index].name_strindex for line in lines]
+        found[";".join(texts[name] for name in reversed(names))] = sample.values[0]
+    assert found == STACKS
+
+
 def test_parquet_holds_one_table() -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     made = make_report(
