@@ -86,6 +86,7 @@ class RecordKeywords(TypedDict, total=False):
     emulate: bool
     model: str
     seed: int
+    reproducible: bool
 
 
 class CheckKeywords(SampleKeywords, GateKeywords, total=False):

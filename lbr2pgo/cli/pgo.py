@@ -70,6 +70,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="count every branch of the training under the software LBR, in place of samples",
     )  # fmt: skip
     recorded.add_argument(
+        "--reproducible", action="store_true",
+        help="train by exact counts that are the same on other machines, as lbr2pgo record does",
+    )  # fmt: skip
+    recorded.add_argument(
         "--any-status", action="store_true",
         help="the training may end with another status than 0",
     )  # fmt: skip
@@ -287,12 +291,13 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         usual = INSTRUMENTED
     is_stored = args.profile is not None
     contexts = args.contexts or (usual.told_by == "contexts" and not _leaves_contexts(args))
-    how = args.period, args.emulate, contexts, args.exact, args.any_status
+    exact = args.exact or args.reproducible
+    how = args.period, args.emulate, contexts, exact, args.any_status
     source = kept_input(work / f"{binary.name}.stdin") if args.train else None
     return LoopOptions(
         build=build,
         binary=binary,
-        train=Training(tuple(args.train), *how, source) if args.train else None,
+        train=Training(tuple(args.train), *how, source, args.reproducible) if args.train else None,
         profile=args.profile,
         probes=args.probes or (usual.has_probes and not args.lines and not is_stored),
         or_lines=not (args.probes or args.contexts),
@@ -327,7 +332,10 @@ def _work(args: argparse.Namespace, binary: Path) -> Path:
 
 def _leaves_contexts(args: argparse.Namespace) -> bool:
     """Whether something is asked for that has none; a build to be shipped has no frame pointers."""
-    asked = args.lines, args.probes, args.exact, args.again, args.profile is not None
+    asked = (
+        args.lines, args.probes, args.exact, args.reproducible, args.again,
+        args.profile is not None,
+    )  # fmt: skip
     return any(asked) or args.training_flags == ()
 
 

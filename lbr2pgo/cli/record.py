@@ -117,6 +117,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     recorder.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of the software LBR's jitter"
     )
+    recorder.add_argument(
+        "--reproducible", action="store_true",
+        help="use the software LBR, with an environment and random numbers that are the same "
+        "everywhere, and say what else may differ",
+    )  # fmt: skip
     written.add_argument(
         "--open", action="store_true", help="open the page of the recording, as lbr2pgo view does"
     )
@@ -282,6 +287,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         duration=args.duration,
         delay=args.delay,
         startup=args.startup,
+        reproducible=args.reproducible,
         command=tuple(program),
     )
 

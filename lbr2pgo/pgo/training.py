@@ -47,6 +47,8 @@ class Training:
     """A command may end with another status than 0."""
     input: Path | None = None
     """A file with the standard input of each command."""
+    reproducible: bool = False
+    """Record the same wherever it is recorded: see `RecordOptions`."""
 
     def __post_init__(self) -> None:
         if self.exact and self.call_graph:
@@ -73,6 +75,7 @@ def _record_options(training: Training, command: str, output: Path) -> RecordOpt
         call_graph=training.call_graph, cycles=True, emulate=training.emulate,
         input=training.input,
         exact=exact_beside(output) if training.exact else None,
+        reproducible=training.reproducible,
     )  # fmt: skip
 
 
@@ -114,7 +117,8 @@ def record(
     emulate = () if choice.hardware else ("--emulate",)
     chains = ("--call-graph",) if options.call_graph else ()
     exact = () if options.exact is None else ("--exact", str(options.exact))
-    given = (*emulate, *chains, *period, *most, *exact, "-o", str(output))
+    alike = ("--reproducible",) if options.reproducible else ()
+    given = (*emulate, *alike, *chains, *period, *most, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
     source = () if training.input is None else ("<", shlex.quote(str(training.input)))
     say(CommandLine(" ".join((shlex.join(words), *source))))

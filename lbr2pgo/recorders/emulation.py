@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
@@ -11,6 +12,11 @@ from lbr2pgo.recorders.options import DEFAULT_DEPTH, KIND_FILTERS, RecordOptions
 
 DEFAULT_PERIOD = 10007
 """Taken branches between samples; a prime, so that no loop keeps step with it."""
+FIXED_ENVIRONMENT = {
+    "HOME": "/", "LC_ALL": "C.UTF-8", "PATH": "/usr/local/bin:/usr/bin:/bin", "TZ": "UTC",
+}  # fmt: skip
+"""Of reproducible recordings; `-- env NAME=VALUE CMD` adds to it."""
+_PADDING, _LONGEST_PATHS = "LBR2PGO_PADDING", 4096
 SLOWER = (
     "Emulated, the program takes 10 to 20 times as long: fewer rounds or a smaller input of the "
     "same kind give as good a profile, and --duration N ends it after N seconds."
@@ -52,6 +58,7 @@ def emulator_command(
         "exact": int(options.exact is not None),
         "halves": int(keeps_halves(options, guest)),
         "exec": 1,
+        "alike": int(options.reproducible),
     }
     if options.front_end is not None:
         settings |= options.front_end.plugin_options
@@ -61,7 +68,22 @@ def emulator_command(
     if guest.sysroot:
         settings["sysroot"] = guest.sysroot
     plugin_option = ",".join(f"{k}={str(v).replace(',', ',,')}" for k, v in settings.items())
-    return guest.command("-plugin", plugin_option)
+    seed = ("-seed", str(options.seed)) if options.reproducible else ()
+    return guest.command(*seed, "-plugin", plugin_option)
+
+
+def environment_of(
+    options: RecordOptions, guest: Guest, environment: Mapping[str, str]
+) -> Mapping[str, str]:
+    """What the guest gets: what its caller has, or what is the same everywhere.
+
+    Its path stands on the stack, beside the environment, which makes up for its length: so stacks
+    begin at one address.
+    """
+    if not options.reproducible:
+        return environment
+    padding = -len(os.fsencode(guest.path) + os.fsencode(guest.arguments[0])) % _LONGEST_PATHS
+    return {**FIXED_ENVIRONMENT, _PADDING: padding * "."}
 
 
 def miss_period(options: RecordOptions) -> int:

@@ -92,6 +92,8 @@ class RecordOptions:
     """Seconds to wait before recording begins."""
     startup: float | None = None
     """Record every branch of a command for so many seconds, in the software LBR."""
+    reproducible: bool = False
+    """Give the command a fixed environment and fixed random numbers, in the software LBR."""
 
     def __post_init__(self) -> None:
         unknown = [name for name in self.filters if name not in FILTERS]
@@ -135,7 +137,7 @@ class RecordOptions:
     def needs_emulation(self) -> bool:
         """Whether only the software LBR is to record, or can do what is asked."""
         own = self.exact, self.front_end, self.most_samples
-        return self.emulate or any(each is not None for each in own)
+        return self.emulate or self.reproducible or any(each is not None for each in own)
 
     @property
     def emulates_chains(self) -> bool:
@@ -199,10 +201,11 @@ class RecordOptions:
                 f"one recording can't be of {' and of '.join(wanted)}",
                 cure="Leave out one; --duration says how long to record what runs already.",
             )
-        if self.startup is not None and self.is_attached:
+        if self.is_attached and (self.startup is not None or self.reproducible):
+            option = "--reproducible" if self.startup is None else "--startup"
             raise InputError(
                 "what runs already has started",
-                cure="Leave out --startup, or give the command: lbr2pgo record --startup -- CMD.",
+                cure=f"Leave out {option}, or give the command: lbr2pgo record {option} -- CMD.",
             )
         if any(pid < 1 for pid in self.pids):
             raise InputError(f"there is no process {min(self.pids)}", cure="Give its number.")

@@ -93,6 +93,9 @@ class NoteKind(IntEnum):
     NO_MEMORY = 3
     UNKNOWN_LOAD_ADDRESS = 4
     NO_STACK_POINTER = 5
+    TOLD_TIME = 6
+    TOLD_PROCESS = 7
+    TOLD_BY_NETWORK = 8
 
 
 class How(IntEnum):

@@ -26,6 +26,7 @@ from lbr2pgo.model.perf_abi import FETCH_MISSES, SIMULATED_CPU
 from lbr2pgo.recorders.emulation import (
     DEFAULT_PERIOD,
     emulator_command,
+    environment_of,
     keeps_halves,
     miss_period,
 )
@@ -137,7 +138,8 @@ def record_software(
             _reserve(directory) as room,
             watch(partial(_recorded, directory)) if watch else nullcontext(),
         ):
-            code = _run(command, environment, program_output, options)
+            given = environment_of(options, guest, environment)
+            code = _run(command, given, program_output, options)
         taken = _streams_of(directory, guest, code)
         period = longest_period(taken, options.period or DEFAULT_PERIOD)
         streams = [thinned(each, options.period or DEFAULT_PERIOD, period) for each in taken]
@@ -161,6 +163,7 @@ def record_software(
         warnings=(
             *_hints(guest, exit_code(code)),
             *_warnings(streams),
+            *(_what_differs(streams) if options.reproducible else ()),
             *([] if samples else [_nothing(options.output, is_kept=is_kept)]),
         ),
     )
@@ -373,7 +376,23 @@ def _warnings(streams: Sequence[Stream]) -> Iterator[str]:
         error = max(int(c.totals["write_error"]) for s in streams for c in s.counters)
         yield f"{lost} samples could not be written: {os.strerror(error)}."
     notes = dict.fromkeys(note for stream in streams for note in stream.notes)
-    yield from map(_warning, notes)
+    yield from (_warning(note) for note in notes if note.kind not in _DIFFERS)
+
+
+_DIFFERS = {
+    NoteKind.TOLD_TIME: "the time",
+    NoteKind.TOLD_PROCESS: "its process ids",
+    NoteKind.TOLD_BY_NETWORK: "what a network tells",
+}
+
+
+def _what_differs(streams: Sequence[Stream]) -> Iterator[str]:
+    """What no two runs have alike, of which the program made something."""
+    kinds = {note.kind for stream in streams for note in stream.notes}
+    found = [what for kind, what in _DIFFERS.items() if kind in kinds]
+    found += ["turns of its threads"] * any(len(stream.counters) > 1 for stream in streams)
+    if found:
+        yield f"Other runs may differ by {', '.join(found)}, which the program has used."
 
 
 def _warning(note: Note) -> str:
@@ -387,7 +406,7 @@ def _warning(note: Note) -> str:
             return "Some code was not recorded: memory ran out."
         case NoteKind.UNKNOWN_LOAD_ADDRESS:
             return f"It is unknown where {note.text} was loaded: {reason}."
-        case NoteKind.NO_STACK_POINTER:
+        case _:  # NO_STACK_POINTER
             return (
                 "Call chains may be wrong after longjmp, exceptions and switches of stacks: this "
                 "emulator does not show the stack pointer."

@@ -64,6 +64,7 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
         (("--probes",), False),
         (("--lines",), False),
         (("--exact",), False),
+        (("--reproducible",), False),
         (("--again",), False),
         (("--training-flags=",), False),
         (("--propeller",), False),
@@ -143,3 +144,22 @@ def test_without_a_training_command_it_says_what_to_give(command):
     answer = command("pgo", "--build", "true", "--binary", "app")
     assert answer.code == 2
     assert "there is no training command" in answer.err
+
+
+@pytest.mark.slow
+def test_two_reproducible_builds_are_one(command, run, tmp_path, monkeypatch):
+    """In other directories, and another environment."""
+    built = []
+    for name in ("one", "far/from/it"):
+        (tmp_path / name).mkdir(parents=True)
+        monkeypatch.chdir(tmp_path / name)
+        monkeypatch.setenv("MORE", name)
+        answer = command(
+            "pgo", "--reproducible", "--to-step", "rebuild", "--binary", "app",
+            "--build", f"$CC $CFLAGS {SOURCE} -o app $LDFLAGS", "--train", "./app 2",
+        )  # fmt: skip
+        assert answer.code == 0, answer.err
+        assert "--reproducible" in Path("app.lbr2pgo/app.commands.sh").read_text()
+        run("objcopy", "-O", "binary", "--only-section=.text", "app", "text")
+        built.append((Path("text").read_bytes(), Path("app.lbr2pgo/app.prof").read_bytes()))
+    assert built[0] == built[1]

@@ -33,6 +33,8 @@ struct numbers {
     int64_t rt_sigaction, rt_sigreturn;
     int64_t execve, execveat, exit, exit_group, prctl;
     int64_t close, close_range, dup2, dup3;  // 0: does not exist
+    // What the guest is told by these differs from run to run.
+    int64_t clock_gettime, gettimeofday, time, getrandom, getpid, gettid, socket;
 };
 
 // Of architectures without a table of their own (Linux: include/uapi/asm-generic/unistd.h).
@@ -41,6 +43,8 @@ struct numbers {
     .rt_sigaction = 134, .rt_sigreturn = 139,                                         \
     .execve = 221, .execveat = 281, .exit = 93, .exit_group = 94, .prctl = 167,       \
     .close = 57, .close_range = 436, .dup3 = 24,                                      \
+    .clock_gettime = 113, .gettimeofday = 169, .getpid = 172, .gettid = 178,          \
+    .getrandom = 278, .socket = 198,                                                  \
 }
 
 enum { ON_STACK = -1 };

@@ -1,4 +1,4 @@
-// Reading the guest's memory where its pointers may be wrong: through /proc/self/mem, which fails
+// Reading and writing the guest's memory where its pointers may be wrong: through /proc/self/mem, which fails
 // where a plain load would kill the process.
 
 #ifndef LBR_GUEST_MEMORY_H
@@ -13,6 +13,9 @@ extern uint64_t guest_base;  // what QEMU adds to the guest's addresses
 int read_host(uint64_t address, void *to, size_t size);
 
 int read_guest(uint64_t address, void *to, size_t size);
+
+// Nothing is written where the guest could not write.
+void write_guest(uint64_t address, const void *from, size_t size);
 
 // A copy of a string, NULL if it does not end within mapped memory or within the kernel's limit.
 char *copy_guest_string(uint64_t address);

@@ -21,6 +21,7 @@ static void set_option(const char *name, size_t size, const char *value) {
         {"callstack", &options.call_stack}, {"callgraph", &options.call_graph},
         {"cycles", &options.cycles},        {"exact", &options.exact},
         {"halves", &options.halves},        {"exec", &options.exec},
+        {"alike", &options.alike},
     };
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
         if (strlen(flags[i].name) == size && !memcmp(name, flags[i].name, size))

@@ -19,6 +19,7 @@ struct options {
     uint32_t depth;
     uint32_t returns;  // entries of the return stack, a power of two
     int call_stack, call_graph, cycles, exact, halves, exec;
+    int alike;  // what the guest is told is the same in every run
     struct geometry geometries[STRUCTURES];  // no entries: none is simulated
     int version;  // of QEMU's interface
 };

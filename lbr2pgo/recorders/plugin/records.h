@@ -27,6 +27,10 @@ enum note {
     NOTE_NO_MEMORY = 3,
     NOTE_UNKNOWN_LOAD_ADDRESS = 4,
     NOTE_NO_STACK_POINTER = 5,
+    // Once a process, where the guest was told what differs from run to run.
+    NOTE_TOLD_TIME = 6,
+    NOTE_TOLD_PROCESS = 7,
+    NOTE_TOLD_BY_NETWORK = 8,
 };
 
 struct record_header {

@@ -12,6 +12,7 @@
 #include "maps.h"
 #include "options.h"
 #include "process.h"
+#include "same_answers.h"
 #include "stream.h"
 
 void before_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
@@ -39,6 +40,8 @@ void before_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64
         stop_cpu(c);
     else if (number == numbers->exit_group)
         append_record(RECORD_EXIT, getpid(), NULL, 0, NULL);
+    else
+        note_what_differs(number, c->tid);
 }
 
 static void mapped(const struct cpu *c, uint64_t address) {
@@ -76,6 +79,7 @@ void after_call(uint64_t id, unsigned vcpu, int64_t number, int64_t result) {
     if (!c || (result < 0 && result >= -ERRORS))
         return;
     map_call_returned(c, number, (uint64_t)result);
+    answer_alike(c, number, result);
     if (number == numbers->close_range)
         reopen_stream(c->call[0], c->call[1]);
     if (number == numbers->prctl && c->call[0] == SET_NAME)
