@@ -37,6 +37,7 @@ def recorded(
         [*user, sys.executable, *record],
         env={**os.environ, **environment}, cwd=where, capture_output=True, text=True,
     )  # fmt: skip
+    assert done.returncode in range(128), done.stderr
     profile = where / "prof"
     lbr2pgo.convert(files[1], program, llvm=profile)
     return profile.read_bytes(), done.stderr
@@ -70,7 +71,7 @@ def test_paths_environments_and_loads_make_no_difference(
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another user")
 def test_users_make_no_difference(build: Build, tool: Tool) -> None:
     tool("setpriv")
-    with TemporaryDirectory() as name:  # pytest's own are its user's alone
+    with TemporaryDirectory(dir="/tmp") as name:  # pytest's own are its user's alone
         place = Path(name)
         place.chmod(0o755)
         program = Path(shutil.copy(build("answers", "x86-64", "-g"), place))
