@@ -121,6 +121,7 @@ def test_a_later_mapping_takes_what_it_overlaps(
 def test_pieces_that_continue_each_other_are_joined() -> None:
     apart = (Piece(20, 30, 1), Piece(10, 20, 1), Piece(30, 40, 2), Piece(41, 50, 2))
     assert joined(apart) == (Piece(10, 30, 1), Piece(30, 40, 2), Piece(41, 50, 2))
+    assert joined((*apart, Piece(50, 60, 2)))[-1] == Piece(41, 60, 2)
 
 
 def test_a_segment_mapped_in_two_parts_is_one_piece() -> None:

@@ -32,7 +32,7 @@ class CallGraphOutput(Output):
         from lbr2pgo.profiles.linker import linker_lists
 
         found = work.once(named_flow)
-        lines = list(_lines(found))
+        lines = list(lines_of(found))
         if not lines:
             raise EmptyProfileError(found.tallies, what="no function called another one by name")
         with work.writing("call graph"):
@@ -40,7 +40,8 @@ class CallGraphOutput(Output):
         return Written(found.tallies)
 
 
-def _lines(found: NamedFlow) -> Iterator[str]:
+def lines_of(found: NamedFlow) -> Iterator[str]:
+    """Caller, callee and count, of calls between functions that have names."""
     calls, names = found.flow.calls, found.names
     columns = (calls.caller.tolist(), calls.callee.tolist(), calls.count.tolist())
     for caller, callee, count in zip(*columns, strict=True):

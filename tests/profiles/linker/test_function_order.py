@@ -8,6 +8,7 @@ import numpy as np
 from builders.elf import Function
 from builders.flows import Trace, flow_of
 
+from lbr2pgo.profiles.linker.call_graph_order import lines_of
 from lbr2pgo.profiles.linker.function_order import (
     FunctionCalls,
     FunctionFlow,
@@ -15,6 +16,7 @@ from lbr2pgo.profiles.linker.function_order import (
     by_first_runs,
     function_flow,
 )
+from lbr2pgo.profiles.linker.symbol_order import NamedFlow
 
 
 def ordered(sizes: list[int], weights: list[int], *calls: tuple[int, int, int]) -> list[int]:
@@ -113,3 +115,11 @@ def test_early_and_hot_functions_come_first_and_late_ones_by_their_calls() -> No
     is_early = np.array([0, 1, 1, 0, 1, 1], np.bool_)
     rank = np.array([0, 2, 9, 1, 3, 0])
     assert by_first_runs(flow, rank, is_early).tolist() == [4, 2, 5, 1, 0, 3]
+
+
+def test_functions_are_called_by_their_best_names() -> None:
+    calls = FunctionCalls(np.array([0]), np.array([1]), np.array([7], np.uint64))
+    ones = np.ones(2, np.uint64)
+    flow = FunctionFlow(np.arange(2), ones, ones, calls)
+    found = NamedFlow(flow, [("f", "alias_of_f"), ("g", "alias_of_g")], {})
+    assert list(lines_of(found)) == ["f g 7"]
