@@ -30,8 +30,10 @@ def _read_formats() -> Rows:
 
 def _written_formats() -> Rows:
     yield "format", "option", "written as", "read by", "limits"
+    before: tuple[str, ...] = ()
     for form in written_formats():
-        limits = "; ".join(form.limitations)
+        limits = "as above" if form.limitations == before else "; ".join(form.limitations)
+        before = form.limitations
         for each in form.forms:
             words = " ".join(output(form.name, "OUT", **each.options).words())
             yield each.name, f"`{words}`", each.written_as, each.read_by, limits

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
-from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, NamedFlow, named_flow
+from lbr2pgo.profiles.linker.symbol_order import LIMITS, NAMED, RAN, NamedFlow, named_flow
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
@@ -62,10 +62,7 @@ FORMAT = OutputFormat(
         ),
     ),
     references=("LLVM: lld/ELF/Driver.cpp readCallGraph",),
-    limitations=(
-        "needs a symbol table, and a section for each function (-ffunction-sections)",
-        "functions that share a name are left out",
-    ),
+    limitations=LIMITS,
     steps=(RAN, NAMED),
     readers=readers_in("linker.linker_lists", "CALL_LISTS"),
 )

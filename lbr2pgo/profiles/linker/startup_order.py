@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.model.waterfall import Step
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in
-from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, named_flow
+from lbr2pgo.profiles.linker.symbol_order import LIMITS, NAMED, RAN, named_flow
 from lbr2pgo.profiles.propeller.format import ordered_by
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
@@ -70,11 +70,7 @@ FORMAT = OutputFormat(
         ),
     ),
     references=("LLVM: lld/docs/ld.lld.1, --symbol-ordering-file",),
-    limitations=(
-        "needs a symbol table, and a section for each function (-ffunction-sections)",
-        "functions that share a name are left out",
-        "what runs once is seen in dense recordings only (record --startup)",
-    ),
+    limitations=LIMITS,
     steps=(RAN, NAMED, EARLY),
     readers=readers_in("linker.linker_lists", "STARTUPS"),
 )  # fmt: skip

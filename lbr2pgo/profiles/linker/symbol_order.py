@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.linker.function_order import FunctionFlow
 
 RAN = Step("functions_ran", "functions that ran", "functions", None)
+LIMITS = (
+    "needs a symbol table, and a section for each function (-ffunction-sections)",
+    "functions that share a name are left out",
+)
+"""Of all that tells a linker of functions."""
 NAMED = Step("functions_named", "functions named to the linker", "functions", RAN.key, UNNAMED)
 
 
@@ -81,10 +86,7 @@ FORMAT = OutputFormat(
         Form("symbol_order", "order of functions", "lld reads it", "ld.lld --symbol-ordering-file"),
     ),
     references=("LLVM: lld/docs/ld.lld.1, --symbol-ordering-file", "Ottoni and Maher, CGO 2017"),
-    limitations=(
-        "needs a symbol table, and a section for each function (-ffunction-sections)",
-        "functions that share a name are left out",
-    ),
+    limitations=LIMITS,
     steps=(RAN, NAMED),
     readers=readers_in("linker.linker_lists", "ORDERS"),
 )

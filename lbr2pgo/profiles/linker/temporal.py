@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
-from lbr2pgo.profiles.linker.symbol_order import NAMED, RAN, named_flow
+from lbr2pgo.profiles.linker.symbol_order import LIMITS, NAMED, RAN, named_flow
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
@@ -81,10 +81,7 @@ FORMAT = OutputFormat(
         "LLVM: llvm/lib/ProfileData/InstrProfReader.cpp",
         "LLVM: lld/ELF/BPSectionOrderer.cpp",
     ),
-    limitations=(
-        "needs a symbol table, and a section for each function (-ffunction-sections)",
-        "functions that share a name are left out",
-    ),
+    limitations=LIMITS,
     steps=(RAN, NAMED),
     only_written=_HEAD.encode(),
 )  # fmt: skip
