@@ -166,7 +166,7 @@ class Form:
     options: Mapping[str, object] = field(default_factory=dict)
     """Fields of the output that ask for it."""
     needs: str = ""
-    """What few programs have and it can't be made without."""
+    """What few programs or recordings have and it can't be made without."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ FORMAT = OutputFormat(
     forms=(
         Form(
             "startup_order", "functions as they first ran", "lld reads it",
-            "ld.lld --symbol-ordering-file",
+            "ld.lld --symbol-ordering-file", needs="times of samples",
         ),
     ),
     references=("LLVM: lld/docs/ld.lld.1, --symbol-ordering-file",),

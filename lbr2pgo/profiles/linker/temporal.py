@@ -74,7 +74,7 @@ FORMAT = OutputFormat(
     forms=(
         Form(
             "temporal", "temporal profile traces", "llvm-profdata reads it",
-            "llvm-profdata merge",
+            "llvm-profdata merge", needs="times of samples",
         ),
     ),
     references=(
