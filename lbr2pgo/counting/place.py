@@ -121,7 +121,7 @@ def place_images(
     found = list(_matched(beside, events, source))
     matches = tuple(other for _, other in found)
     made = [mapping for each in beside for mapping in each.mappings]
-    every = with_made_code(events, made)
+    every = with_made_code(events, made) if made else events  # which are columns till then
     return match, matches, AddressSpaces(every, layout, match.shows, _others(found, len(made)))
 
 
