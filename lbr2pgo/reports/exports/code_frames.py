@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from lbr2pgo.analyses.code_profile import CodeFile, CodeFrame, CodeProfile
 from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.reports.model import Report
@@ -52,3 +54,20 @@ def code_spans(report: Report, code: CodeProfile) -> dict[int, CodeSpan]:
     for address in code.address.tolist():  # which ascend
         limits[slot_of(address)] = address + 1
     return {slot: CodeSpan(file, slot * SLOT_SIZE, limits[slot]) for slot, file in files.items()}
+
+
+def outside(code: CodeProfile) -> tuple[str, ...]:
+    """Files that call stacks go through and nothing is known of, and the kernel."""
+    return code.calls.outside if code.calls else ()
+
+
+def call_stacks(code: CodeProfile) -> Iterator[tuple[list[int], int]]:
+    """Each call stack, the innermost first, and how many samples had it.
+
+    By locations from 1 on: those of instructions, and behind them those `outside`.
+    """
+    if code.calls is None:
+        return
+    behind = len(code) + len(code.calls.outside)
+    for stack, count in zip(code.calls.stacks, code.calls.count.tolist(), strict=True):
+        yield [1 + (row if row >= 0 else behind + row) for row in reversed(stack)], count

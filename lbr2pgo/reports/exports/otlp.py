@@ -14,8 +14,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lbr2pgo import __version__
-from lbr2pgo.analyses.code_profile import MEASURES, CallSamples, CodeProfile
-from lbr2pgo.reports.exports.code_frames import CodeSpan, code_of, code_spans, name_shown
+from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
+from lbr2pgo.reports.exports.code_frames import (
+    CodeSpan,
+    call_stacks,
+    code_of,
+    code_spans,
+    name_shown,
+    outside,
+)
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.addresses import slot_of
 from lbr2pgo.support.extras import extra
@@ -83,7 +90,7 @@ class _Request:
                 system_name_strindex=self._text(frame.function),
                 filename_strindex=self._text(frame.file), start_line=frame.start_line,
             )  # fmt: skip
-        for name in code.calls.outside if code.calls else ():
+        for name in outside(code):
             self._tables.function_table.add(name_strindex=self._text(name))
 
     def _locations(self, code: CodeProfile, slots: Sequence[int]) -> None:
@@ -95,7 +102,7 @@ class _Request:
             )
             for frame in reversed(code.stacks[stack]):
                 location.lines.add(function_index=frame + 1, line=code.frames[frame].line)
-        for number in range(len(code.calls.outside if code.calls else ())):
+        for number in range(len(outside(code))):
             location = self._tables.location_table.add()
             location.lines.add(function_index=len(code.frames) + 1 + number)
 
@@ -108,14 +115,10 @@ class _Request:
         scope.scope.name, scope.scope.version = "lbr2pgo", __version__
         for name in MEASURES:
             values = getattr(code, name).tolist()
-            stacks = (((row + 1,), value) for row, value in enumerate(values) if value)
-            self._profile(scope, name, stacks)
-        if code.calls:
-            self._profile(scope, "samples", _calls(code, code.calls))
+            self._profile(scope, name, (([i], value) for i, value in enumerate(values, 1) if value))
+        self._profile(scope, "samples", call_stacks(code))
 
-    def _profile(
-        self, scope: Any, name: str, stacks: Iterator[tuple[tuple[int, ...], int]]
-    ) -> None:
+    def _profile(self, scope: Any, name: str, stacks: Iterator[tuple[list[int], int]]) -> None:
         """A profile of stacks of locations, the innermost first, unless there are none."""
         samples = [(self._stack(locations), value) for locations, value in stacks]
         if samples:
@@ -125,15 +128,9 @@ class _Request:
             for stack, value in samples:
                 profile.samples.add(stack_index=stack, values=[value])
 
-    def _stack(self, locations: tuple[int, ...]) -> int:
-        if locations not in self._stacks:
-            self._stacks[locations] = len(self._tables.stack_table)
+    def _stack(self, locations: list[int]) -> int:
+        key = tuple(locations)
+        if key not in self._stacks:
+            self._stacks[key] = len(self._tables.stack_table)
             self._tables.stack_table.add(location_indices=locations)
-        return self._stacks[locations]
-
-
-def _calls(code: CodeProfile, calls: CallSamples) -> Iterator[tuple[tuple[int, ...], int]]:
-    """Call stacks by locations; those outside stand behind the instructions'."""
-    behind = 1 + len(code) + len(calls.outside)
-    for stack, count in zip(calls.stacks, calls.count.tolist(), strict=True):
-        yield tuple(row + 1 if row >= 0 else behind + row for row in reversed(stack)), count
+        return self._stacks[key]

@@ -12,7 +12,7 @@ import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lbr2pgo.analyses.code_profile import MEASURES, CodeProfile
-from lbr2pgo.reports.exports.code_frames import CodeSpan, code_of, code_spans
+from lbr2pgo.reports.exports.code_frames import CodeSpan, call_stacks, code_of, code_spans, outside
 from lbr2pgo.reports.model import Report
 from lbr2pgo.support.addresses import slot_of
 
@@ -35,7 +35,8 @@ def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
     for location, values in enumerate(zip(*columns, strict=True), 1):
         if any(values):
             yield _message(2, _packed(1, [location]), _packed(2, [*values, *more]))
-    yield from _call_stacks(code)
+    for stack, count in call_stacks(code):
+        yield _message(2, _packed(1, stack), _packed(2, [*[0] * len(MEASURES), count]))
     mapped = code_spans(report, code)
     yield from _mappings(mapped, code, texts)
     yield from _locations(code, list(mapped))
@@ -45,24 +46,10 @@ def _messages(report: Report, code: CodeProfile) -> Iterator[bytes]:
             5, _number(1, number), _number(2, function), _number(3, function),
             _number(4, texts.number(frame.file)), _number(5, frame.start_line),
         )  # fmt: skip
-    for number, name in enumerate(_outside(code), len(code.frames) + 1):
+    for number, name in enumerate(outside(code), len(code.frames) + 1):
         yield _message(5, _number(1, number), _number(2, texts.number(name)))
     yield _number(14, texts.number("samples" if code.calls else "instructions"))
     yield from (_bytes(6, text.encode("utf-8", "replace")) for text in texts.all())
-
-
-def _outside(code: CodeProfile) -> tuple[str, ...]:
-    return code.calls.outside if code.calls else ()
-
-
-def _call_stacks(code: CodeProfile) -> Iterator[bytes]:
-    """Samples whose locations are those of instructions, and behind them those outside."""
-    if code.calls is None:
-        return
-    behind = len(code) + len(code.calls.outside)
-    for stack, count in zip(code.calls.stacks, code.calls.count.tolist(), strict=True):
-        locations = [1 + (row if row >= 0 else behind + row) for row in reversed(stack)]
-        yield _message(2, _packed(1, locations), _packed(2, [*[0] * len(MEASURES), count]))
 
 
 def _mappings(mapped: Mapping[int, CodeSpan], code: CodeProfile, texts: _Texts) -> Iterator[bytes]:
@@ -90,7 +77,7 @@ def _locations(code: CodeProfile, slots: Sequence[int]) -> Iterator[bytes]:
     for number, (address, stack) in enumerate(pairs, 1):
         file = _number(2, mapping[slot_of(address)])
         yield _message(4, _number(1, number), file, _number(3, address), lines[stack])
-    for number in range(len(_outside(code))):
+    for number in range(len(outside(code))):
         line = _message(4, _number(1, len(code.frames) + 1 + number))
         yield _message(4, _number(1, len(code) + 1 + number), line)
 
