@@ -397,17 +397,15 @@ def _what_differs(streams: Sequence[Stream]) -> Iterator[str]:
 
 def _warning(note: Note) -> str:
     reason = os.strerror(note.error) if note.error else "no reason given"
-    match note.kind:
-        case NoteKind.EXEC_NOT_FOLLOWED:
-            return f"{note.text} ran natively and was not recorded: it can't be emulated here."
-        case NoteKind.NO_COUNTERS:
-            return f"Some counts are missing, there was no room for them: {reason}."
-        case NoteKind.NO_MEMORY:
-            return "Some code was not recorded: memory ran out."
-        case NoteKind.UNKNOWN_LOAD_ADDRESS:
-            return f"It is unknown where {note.text} was loaded: {reason}."
-        case _:  # NO_STACK_POINTER
-            return (
-                "Call chains may be wrong after longjmp, exceptions and switches of stacks: this "
-                "emulator does not show the stack pointer."
-            )
+    return _WARNINGS[note.kind].format(text=note.text, reason=reason)
+
+
+_WARNINGS = {
+    NoteKind.EXEC_NOT_FOLLOWED: "{text} ran natively and was not recorded: it can't be emulated "
+    "here.",
+    NoteKind.NO_COUNTERS: "Some counts are missing, there was no room for them: {reason}.",
+    NoteKind.NO_MEMORY: "Some code was not recorded: memory ran out.",
+    NoteKind.UNKNOWN_LOAD_ADDRESS: "It is unknown where {text} was loaded: {reason}.",
+    NoteKind.NO_STACK_POINTER: "Call chains may be wrong after longjmp, exceptions and switches of "
+    "stacks: this emulator does not show the stack pointer.",
+}

@@ -1,5 +1,5 @@
-// Reading and writing the guest's memory where its pointers may be wrong: through /proc/self/mem, which fails
-// where a plain load would kill the process.
+// Reading and writing the guest's memory where its pointers may be wrong: through /proc/self/mem,
+// which fails where a plain load would kill the process.
 
 #ifndef LBR_GUEST_MEMORY_H
 #define LBR_GUEST_MEMORY_H

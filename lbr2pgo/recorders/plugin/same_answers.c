@@ -66,8 +66,6 @@ static void write_time(const struct cpu *c, uint64_t address, uint64_t unit) {
 
 void answer_alike(const struct cpu *c, int64_t number, int64_t result) {
     const struct numbers *numbers = &emulator.architecture->numbers;
-    if (!options.alike)
-        return;
     if (number == numbers->getrandom)
         write_random(c->call[0], (uint64_t)result);
     else if (number == numbers->clock_gettime)

@@ -40,7 +40,7 @@ void before_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64
         stop_cpu(c);
     else if (number == numbers->exit_group)
         append_record(RECORD_EXIT, getpid(), NULL, 0, NULL);
-    else
+    else if (options.alike)
         note_what_differs(number, c->tid);
 }
 
@@ -79,7 +79,8 @@ void after_call(uint64_t id, unsigned vcpu, int64_t number, int64_t result) {
     if (!c || (result < 0 && result >= -ERRORS))
         return;
     map_call_returned(c, number, (uint64_t)result);
-    answer_alike(c, number, result);
+    if (options.alike)
+        answer_alike(c, number, result);
     if (number == numbers->close_range)
         reopen_stream(c->call[0], c->call[1]);
     if (number == numbers->prctl && c->call[0] == SET_NAME)
