@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
 
 ASKED: tuple[Finding[Any], ...] = (FIRST_TIMES,)
-_UNTIMED = OutputError(
-    "no order of first runs was written: the recording does not say when its samples were taken",
-    cure="Record it: lbr2pgo record --startup -- CMD.",
-)
 
 
 @table
@@ -59,7 +55,11 @@ def first_runs(work: Work) -> FirstRuns:
     """
     times = work.told(FIRST_TIMES)
     if times is None or not times.time.any():
-        raise _UNTIMED
+        raise OutputError(
+            "no order of first runs was written: the recording does not say when its samples were "
+            "taken",
+            cure="Record it: lbr2pgo record --startup -- CMD.",
+        )
     functions, ran = work.program.functions, work.once(named_flow).flow.function
     owner = owners(functions.containing(times.address), functions)
     place = np.minimum(np.searchsorted(ran, owner), len(ran) - 1)

@@ -18,6 +18,7 @@ from lbr2pgo.support.tables import table
 _LARGEST = 1 << 20
 """Bytes of a cluster: half a large page, as in the paper."""
 _HOT = 0.99
+"""Hot functions make this share of all bytes that ran."""
 _RARE = 0.1
 """A caller that makes a smaller share of a function's calls is none to stand behind (BOLT:
 HFSort.cpp, ArcThreshold)."""

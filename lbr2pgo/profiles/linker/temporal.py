@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -52,7 +53,7 @@ class TemporalOutput(Output):
         found, runs = work.once(named_flow), work.once(first_runs)
         traces = [named_in_order(found, each) for each in runs.of_each_process()]
         with work.writing("temporal profile"):
-            write_pieces(self.path, (line.encode() + b"\n" for line in _lines(traces)))
+            write_pieces(self.path, (os.fsencode(line) + b"\n" for line in _lines(traces)))
         return Written(found.tallies)
 
 
