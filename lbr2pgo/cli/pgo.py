@@ -291,8 +291,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         usual = INSTRUMENTED
     is_stored = args.profile is not None
     contexts = args.contexts or (usual.told_by == "contexts" and not _leaves_contexts(args))
-    exact = args.exact or args.reproducible
-    how = args.period, args.emulate, contexts, exact, args.any_status
+    how = args.period, args.emulate, contexts, _counts_exactly(args), args.any_status
     source = kept_input(work / f"{binary.name}.stdin") if args.train else None
     return LoopOptions(
         build=build,
@@ -332,11 +331,13 @@ def _work(args: argparse.Namespace, binary: Path) -> Path:
 
 def _leaves_contexts(args: argparse.Namespace) -> bool:
     """Whether something is asked for that has none; a build to be shipped has no frame pointers."""
-    asked = (
-        args.lines, args.probes, args.exact, args.reproducible, args.again,
-        args.profile is not None,
-    )  # fmt: skip
+    asked = args.lines, args.probes, _counts_exactly(args), args.again, args.profile is not None
     return any(asked) or args.training_flags == ()
+
+
+def _counts_exactly(args: argparse.Namespace) -> bool:
+    """Whether the training is counted: samples depend on the lengths of paths."""
+    return bool(args.exact or args.reproducible)
 
 
 def _target(args: argparse.Namespace) -> tuple[str, Path]:
