@@ -32,7 +32,8 @@ def _written_formats() -> Rows:
     yield "format", "option", "written as", "read by", "limits"
     before: tuple[str, ...] = ()
     for form in written_formats():
-        limits = "as above" if form.limitations == before else "; ".join(form.limitations)
+        is_same = bool(before) and form.limitations == before
+        limits = "as above" if is_same else "; ".join(form.limitations)
         before = form.limitations
         for each in form.forms:
             words = " ".join(output(form.name, "OUT", **each.options).words())
