@@ -235,18 +235,17 @@ def carry(
     git: str | None = None,
     min_carried: float = 0.0,
 ) -> Carried:
-    """Write a profile for a later source, by what became of the lines that it tells of.
+    """Write a profile for a later source or build, by what became of the places it tells of.
 
-    `from_` and `to` are both source trees, or `git` names their revisions. Options are those of
-    `lbr2pgo carry`; raises as `diff`, and OutputError, also where a smaller share of the counts is
-    carried than `min_carried`: nothing is written then.
+    `from_` and `to` are both source trees, or programs; `git` names revisions of a tree. Options
+    are those of `lbr2pgo carry`; raises as `diff`, and OutputError, also where a smaller share of
+    the counts is carried than `min_carried`: nothing is written then.
     """
     from lbr2pgo.profiles.carried.carry import carry as _carry
-    from lbr2pgo.profiles.carried.source_tree import two_trees
 
     old, new = path_of(profile, "profile"), path_of(output, "output")
     refuse_overwriting([new], [old])
-    done = _carry(old, *two_trees(optional_path(from_, "from_"), optional_path(to, "to"), git))
+    done = _carry(old, optional_path(from_, "from_"), optional_path(to, "to"), git)
     if done.account.carried() < min_carried:
         least = f"min_carried is {min_carried:.1%}"
         raise OutputError(f"{done.verdict}, and {least}", where=str(new), cure="Train again.")

@@ -1,4 +1,4 @@
-"""`lbr2pgo carry`: a profile of an older source, for the source as it is now."""
+"""`lbr2pgo carry`: a profile of an older source or build, for the one that there is now."""
 
 from __future__ import annotations
 
@@ -26,19 +26,23 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "carry",
         help=COMMANDS["carry"],
-        description="Move the counts of a profile by source lines to where these lines are in a "
-        "later source tree, by comparing the text of each function. Nothing is built or run. Says "
-        "how sure the counts are, and what was lost.",
+        description="Move the counts of a profile to where its places are now: those of source "
+        "lines by comparing the text of each function in two source trees, those of BOLT by "
+        "comparing the code of two builds. Nothing is built or run. Says how sure the counts are, "
+        "and what was lost.",
         examples=(
             "lbr2pgo carry app.prof --from ../app-1.0 --to . -o new.prof",
             "lbr2pgo carry app.prof --git v1.0..HEAD -o new.prof --json new.json",
+            "lbr2pgo carry app.fdata --from ./app-1.0 --to ./app -o new.fdata",
         ),
     )
     parser.add_argument(
-        "profile", type=Path, metavar="OLD", help="convert --llvm or --afdo wrote it"
+        "profile", type=Path, metavar="OLD", help="a profile that convert wrote, of lines or BOLT's"
     )
-    parser.add_argument("--from", dest="old", type=Path, metavar="DIR", help="source it is of")
-    parser.add_argument("--to", dest="new", type=Path, metavar="DIR", help="source as it is now")
+    for name, dest, what in (("--from", "old", "that it is of"), ("--to", "new", "as it is now")):
+        parser.add_argument(
+            name, dest=dest, type=Path, metavar="DIR|ELF", help=f"source or program {what}"
+        )
     parser.add_argument(
         "--git", metavar="REV[..REV]",
         help="both from the repository here; of one REV, the source now is what lies here",
@@ -57,13 +61,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Carry, write, and say how much it is."""
     from lbr2pgo.profiles.carried.carry import carry
-    from lbr2pgo.profiles.carried.source_tree import two_trees
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable, write_pieces
 
     outputs = [args.output, *filter(None, [args.json])]
     refuse_overwriting(outputs, [args.profile])
     refuse_unwritable(outputs)
-    done = carry(args.profile, *two_trees(args.old, args.new, args.git))
+    done = carry(args.profile, args.old, args.new, args.git)
     account = done.account
     is_enough = account.carried() >= args.min_carried
     if is_enough:

@@ -138,6 +138,14 @@ class Reader(ABC, Generic[T]):
     def carried(self, content: T, successors: Successors) -> tuple[T, Account] | None:
         """What it says of a later source tree, and how sure that is; None if it names no lines."""
 
+    def carried_to_build(
+        self, content: T, old: Program, new: Program, where: str
+    ) -> tuple[T, Account] | None:
+        """What it says of the old program, of the new one, and how sure that is.
+
+        None if it does not tell of code. Raises InputError, which names the file (`where`).
+        """
+
     def derived(self, work: Work, like: T | None) -> T | None:
         """What a recording would be in this form; `like` has options to take over."""
 

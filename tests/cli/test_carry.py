@@ -29,7 +29,7 @@ def test_counts_are_carried_and_what_was_lost_is_named(command, folder: Path) ->
     assert (answer.code, answer.out) == (0, "")
     assert answer.err.splitlines() == [
         "90.0% of the counts carried",
-        "   90.0% on lines that did not change",
+        "   90.0% at places that did not change",
         "   10.0% lost",
         "lost, most first: gone 3",
         "not there any more: gone",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
@@ -28,17 +28,20 @@ def needed_bolt() -> str:
     return tool
 
 
-def as_yaml(tool: str, binary: str, fdata: Path) -> bytes:
-    """A profile as the YAML that llvm-bolt writes, with the hashes of all blocks.
+def yaml_of_fdata(tool: str, binary: str, write: Callable[[Path], None]) -> bytes:
+    """Fdata, which is written to a path, as the YAML that llvm-bolt writes, with hashes of blocks.
 
     Nobody else can work these out: they are made of LLVM's names of instructions and numbers of
     registers. Raises OutputError, with the tool's last lines, if it fails.
     """
-    return _written_by(tool, ("llvm-bolt", binary, "-data", str(fdata), "-o", os.devnull, "-w"))
+    with tempfile.TemporaryDirectory(prefix="lbr2pgo-") as folder:
+        fdata = Path(folder) / "profile.fdata"
+        write(fdata)
+        return _written_by(tool, ("llvm-bolt", binary, "-data", str(fdata), "-o", os.devnull, "-w"))
 
 
 def as_yaml_before(tool: str, binary: str, preaggregated: Path) -> bytes:
-    """Counts of a program that BOLT made, as YAML of what it was made of: see `as_yaml`.
+    """Counts of a program that BOLT made, as YAML of what it was made of: see `yaml_of_fdata`.
 
     The hashes stand in the program's address translation, but for what BOLT left alone.
     """

@@ -9,13 +9,16 @@ from enum import Enum
 
 from lbr2pgo.support.dataclass import dataclass
 
+LEAST_KEPT = 0.2
+"""Share of a function's counts below which it does better without."""
+
 
 class Way(Enum):
     """How a count came into the new profile, from sure to lost."""
 
     SAME = "in functions that did not change"
-    LINE = "on lines that did not change"
-    CHANGED = "on lines that changed or moved"
+    PLACE = "at places that did not change"
+    CHANGED = "at places that changed or moved"
     UNKNOWN = "in functions without a source in the old tree, kept as they were"
     LOST = "lost"
 

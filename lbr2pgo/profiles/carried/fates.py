@@ -172,7 +172,7 @@ class Fate:
         if self.lines is None:
             return Way.LOST if self.is_gone else Way.SAME
         if line in self.lines.kept or line >= len(self.old.lines):
-            return Way.LINE
+            return Way.PLACE
         is_there = any(each.places(location) for each in (self, *self.parts))
         return Way.CHANGED if is_there else Way.LOST
 

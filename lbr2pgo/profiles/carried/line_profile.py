@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
-from lbr2pgo.profiles.carried.account import Account, Way
+from lbr2pgo.profiles.carried.account import LEAST_KEPT, Account, Way
 from lbr2pgo.profiles.carried.fates import Fate, Fates, mentions, source_name
 from lbr2pgo.profiles.carried.line_map import called
 from lbr2pgo.profiles.carried.successors import Successors
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame, Key, Location, Name
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile, add_saturating
-
-_LEAST = 0.2
-"""Share of a function's counts below which it does better without."""
 
 
 def carried_lines(profile: SampleProfile, successors: Successors) -> tuple[SampleProfile, Account]:
@@ -132,4 +129,4 @@ def _move_body(function: FunctionSamples, made: FunctionSamples, fate: Fate) -> 
 def _is_worthless(function: FunctionSamples, fate: Fate) -> bool:
     """Whether too little is left of it to tell what is hot."""
     kept = sum(count for at, count in function.body.items() if fate.places(at))
-    return not fate.parts and kept < _LEAST * sum(function.body.values())
+    return not fate.parts and kept < LEAST_KEPT * sum(function.body.values())

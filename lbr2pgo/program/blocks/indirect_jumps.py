@@ -15,6 +15,7 @@ from lbr2pgo.program.blocks.jump_tables import find_jump_tables, table_entries
 from lbr2pgo.program.blocks.references import read_references
 from lbr2pgo.program.code.code_graph import IndirectTargets
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.program.elf.relocations import dynamic_relocations, relative_targets
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I64
@@ -75,6 +76,14 @@ def switch_cases(program: Program, addresses: ImageAddresses) -> SwitchCases:
         (first + found.index)[kept],
         image_addresses(default[kept].astype(np.uint64)),
     )
+
+
+def labels_in_order(image: Image) -> ImageAddresses:
+    """Addresses that data holds, by where it holds them, with others that may be none."""
+    if not image.layout.is_pie:
+        return _stored_addresses(image)
+    rows = dynamic_relocations(image)
+    return relative_targets(image, rows[np.argsort(rows["offset"], kind="stable")])
 
 
 def _stored_addresses(image: Image) -> ImageAddresses:

@@ -13,7 +13,7 @@ from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.incomplete import IncompleteError
-from lbr2pgo.profiles.bolt.tool import as_yaml, find_bolt, needed_bolt
+from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt, yaml_of_fdata
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import OutputError
 
@@ -90,6 +90,7 @@ def test_where_there_is_no_llvm_bolt_that_is_told(
 def test_what_llvm_bolt_refuses_is_told_in_its_words(tmp_path: Path) -> None:
     if find_bolt() is None:
         pytest.skip("llvm-bolt is not installed")
-    (tmp_path / "fdata").write_text("this is no fdata\n")
     with pytest.raises(OutputError, match=r"llvm-bolt failed: .*no valid profile data"):
-        as_yaml(needed_bolt(), str(PIE), tmp_path / "fdata")
+        yaml_of_fdata(
+            needed_bolt(), str(PIE), lambda path: path.write_text("this is no fdata\n") and None
+        )

@@ -94,7 +94,7 @@ def test_lines_move_and_calls_go_with_them() -> None:
     made, account = carried(new)
     assert " 5: 490\n 6: 490\n 8: 10 sink:10\n 9: 10\n" in made
     assert " 5: step:490\n  1: 490\n" in made
-    assert account.total() == {Way.LINE: 1517, Way.SAME: 490}
+    assert account.total() == {Way.PLACE: 1517, Way.SAME: 490}
 
 
 def test_a_new_line_has_the_count_of_its_block() -> None:
@@ -185,7 +185,7 @@ def test_contexts_follow_their_calls() -> None:
     made, account = carried(OLD.replace("  int sum = 0;\n", "  int sum = 0;\n  x();\n"), CONTEXTS)
     new = CONTEXTS.replace("work:3", "work:4").replace(" 6: 10", " 7: 10")
     assert made == text(parse(new))
-    assert account.total() == {Way.SAME: 560, Way.LINE: 10}
+    assert account.total() == {Way.SAME: 560, Way.PLACE: 10}
 
 
 def test_a_context_loses_the_callers_beyond_a_call_that_is_gone() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from functools import partial
 from pathlib import Path
 
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
@@ -39,15 +40,11 @@ class BoltYamlOutput(Output):
 
 
 def _of_fdata(tool: str, work: Work) -> bytes:
-    from tempfile import TemporaryDirectory
-
     from lbr2pgo.profiles.bolt.fdata import fdata_text
-    from lbr2pgo.profiles.bolt.tool import as_yaml
+    from lbr2pgo.profiles.bolt.tool import yaml_of_fdata
 
-    with TemporaryDirectory(prefix="lbr2pgo-") as folder:
-        plain = Path(folder) / "profile.fdata"
-        fdata_text.write(work.once(derived_fdata).rows, plain)
-        return as_yaml(tool, work.program.image.path, plain)
+    write = partial(fdata_text.write, work.once(derived_fdata).rows)
+    return yaml_of_fdata(tool, work.program.image.path, write)
 
 
 def _of_what_it_was_made_of(tool: str, work: Work) -> bytes:

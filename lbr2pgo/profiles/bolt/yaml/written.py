@@ -12,8 +12,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from lbr2pgo.profiles.bolt.fdata import fdata_text
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import UNKNOWN, Fdata
 from lbr2pgo.profiles.bolt.fdata.written import FDATA, PER_SAMPLE
 from lbr2pgo.profiles.bolt.yaml import yaml_text
@@ -24,6 +27,9 @@ from lbr2pgo.profiles.reader import Merged, Merging, Reader
 from lbr2pgo.profiles.weights import CallSite, ProfileWeights
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.errors import InputError
+
+if TYPE_CHECKING:
+    from lbr2pgo.profiles.carried.account import Account
 
 _ALIKE = ("profile-version", "profile-flags", "dfs-order", "hash-func")
 """Fields of the header that are the same in files that go together."""
@@ -137,6 +143,18 @@ class YamlReader(Reader[YamlProfile]):
     ) -> tuple[Reader[Fdata], Fdata]:
         """Blocks have numbers alone: see `placed_yaml`."""
         return FDATA, fdata_of_yaml(content, program, where)
+
+    def carried_to_build(
+        self, content: YamlProfile, old: Program, new: Program, where: str
+    ) -> tuple[YamlProfile, Account]:
+        """See `Reader`; llvm-bolt makes it anew, raises MissingToolError without it."""
+        from lbr2pgo.profiles.bolt.tool import needed_bolt, yaml_of_fdata
+        from lbr2pgo.profiles.carried.carried_fdata import carried_fdata
+
+        tool = needed_bolt()
+        moved, account = carried_fdata(fdata_of_yaml(content, old, where), old, new)
+        made = yaml_of_fdata(tool, new.image.path, partial(fdata_text.write, moved))
+        return yaml_text.parse(made, where), account
 
 
 YAML = YamlReader()

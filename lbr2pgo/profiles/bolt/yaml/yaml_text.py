@@ -44,12 +44,17 @@ def is_yaml(head: bytes) -> bool:
 def read(path: Path) -> YamlProfile:
     """Read a whole file; raises InputError if it can't be read, or is cut off."""
     with readable(path):
-        text = os.fsdecode(path.read_bytes())
+        return parse(path.read_bytes(), str(path))
+
+
+def parse(written: bytes, where: str) -> YamlProfile:
+    """As `read`, of what is there already; `where` names it in errors."""
+    text = os.fsdecode(written)
     lines = [line.rstrip("\r") for line in text.rstrip("\n").split("\n")]
     if lines[-1] != _END:
         raise InputError(
             f"has no end ({_END}): the file is cut off",
-            where=f"{path}:{len(lines)}",
+            where=f"{where}:{len(lines)}",
             cure="Make it again: lbr2pgo convert --bolt-yaml.",
         )
     starts = [i for i, line in enumerate(lines) if _FUNCTION.match(line)]
