@@ -48,7 +48,16 @@ class Release:
                 if path.name not in self.args.leave_out
             )
             probes = PROBES if self.args.probes else ()
-            words = [*CLANG, "-w", *probes, *flags, *sources, *shlex.split(self.args.flags), "-o", out]
+            words = [
+                *CLANG,
+                "-w",
+                *probes,
+                *flags,
+                *sources,
+                *shlex.split(self.args.flags),
+                "-o",
+                out,
+            ]
             subprocess.run(["clang-22", *map(str, words)], cwd=self.tree, check=True)
         return out
 

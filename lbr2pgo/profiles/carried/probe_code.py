@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from lbr2pgo.program.code.decode import texts
 from lbr2pgo.program.code.instructions import CALLS, Kind
-from lbr2pgo.program.demangle import without_unique_suffix
+from lbr2pgo.program.demangle import short_name, without_unique_suffix
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ProbeKind, ProbeTable
 from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses, placed_addresses
@@ -42,29 +42,69 @@ class ProbedFunction:
     def __len__(self) -> int:
         return len(self.kind)
 
+    @property
+    def seen(self) -> I64:
+        """Those that have code."""
+        return np.flatnonzero(self.kind != UNSEEN)
+
+    def told(self, row: int) -> frozenset[str]:
+        """What tells of a probe."""
+        return self.callees[row] or frozenset(self.words[row])
+
+
+_NOTHING = ProbedFunction(np.empty(0, np.uint8), (), ())
+
 
 class ProbedCode:
-    """The code of a program by its probes."""
+    """Functions of a program that had probes when they were compiled, by their GUIDs."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self.descriptors = program.probes.descriptors
+        known = self._known = program.probes.descriptors
+        self._row = {number: row for row, number in enumerate(known.guid.tolist())}
         self._functions: dict[int, ProbedFunction] = {}
 
-    @cached_property
-    def table(self) -> ProbeTable:
-        """All probes."""
-        return self._program.probes.table()
+    @property
+    def numbers(self) -> Collection[int]:
+        """Of all functions."""
+        return self._row.keys()
 
-    def functions(self, guids: Collection[int]) -> Mapping[int, ProbedFunction]:
-        """Those of these functions that have code."""
-        missing = sorted(set(guids) - self._functions.keys())
+    def has(self, number: int) -> bool:
+        """Whether there is such a function."""
+        return number in self._row
+
+    def checksum(self, number: int) -> int:
+        """Of a function's control flow."""
+        return int(self._known.checksum[self._row[number]])
+
+    def is_ambiguous(self, number: int) -> bool:
+        """Whether functions of its name differ."""
+        return bool(self._known.is_ambiguous[self._row[number]])
+
+    def name(self, number: int) -> str:
+        """A function's linkage name."""
+        return self._known.name(self._row[number])
+
+    def source_name(self, number: int) -> str:
+        """What the source calls it."""
+        return _source_name(self.name(number))
+
+    def read(self, numbers: Iterable[int]) -> None:
+        """Read the code of functions; those that are asked for together are read together."""
+        missing = sorted(set(numbers) - self._functions.keys())
         if missing:
             self._functions.update(self._read(np.array(missing, np.uint64)))
-        return self._functions
+
+    def function(self, number: int) -> ProbedFunction:
+        """One that was read; without probes where it has no code."""
+        return self._functions.get(number, _NOTHING)
+
+    @cached_property
+    def _table(self) -> ProbeTable:
+        return self._program.probes.table()
 
     def _read(self, guids: U64) -> Iterator[tuple[int, ProbedFunction]]:
-        table, tree = self.table, self.table.tree
+        table, tree = self._table, self._table.tree
         rows = np.flatnonzero(np.isin(tree.guid[table.node], guids))
         calls = rows[table.is_call[rows]]
         blocks = rows[table.kind[rows] == ProbeKind.BLOCK]
@@ -72,7 +112,7 @@ class ProbedCode:
         callees: dict[tuple[int, int], set[str]] = defaultdict(set)
         for node in sites.tolist():
             key = int(tree.guid[tree.parent[node]]), int(tree.site[node])
-            callees[key].add(without_unique_suffix(tree.name(node)))
+            callees[key].add(_source_name(tree.name(node)))
         for row, names in self._called(calls):
             callees[self._key(row)].update(names)
         words: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
@@ -88,19 +128,22 @@ class ProbedCode:
             size = max(of_index, default=0) + 1
             kind = np.full(size, UNSEEN, np.uint8)
             kind[list(of_index)] = list(of_index.values())
-            yield guid, ProbedFunction(
-                kind,
-                [frozenset(callees.get((guid, index), ())) for index in range(size)],
-                [words.get((guid, index), Counter()) for index in range(size)],
+            yield (
+                guid,
+                ProbedFunction(
+                    kind,
+                    [frozenset(callees.get((guid, index), ())) for index in range(size)],
+                    [words.get((guid, index), Counter()) for index in range(size)],
+                ),
             )
 
     def _key(self, row: int) -> tuple[int, int]:
-        table = self.table
+        table = self._table
         return int(table.tree.guid[table.node[row]]), int(table.index[row])
 
     def _called(self, rows: I64) -> Iterator[tuple[int, set[str]]]:
         """The names of what call probes call, of those with a direct call."""
-        address = placed_addresses(self.table.address[rows])
+        address = placed_addresses(self._table.address[rows])
         code = self._program.instructions_for(address)
         at = code.index_of(address)
         is_direct = (at >= 0) & code.has_target[at]
@@ -110,12 +153,12 @@ class ProbedCode:
         for row, number, to in zip(rows.tolist(), region.tolist(), target.tolist(), strict=True):
             if number >= 0 and int(regions.start[number]) == to:
                 names = regions.aliases(number) or (regions.label(number),)
-                yield row, {without_unique_suffix(name) for name in names if name}
+                yield row, {_source_name(name) for name in names if name}
 
     def _words(self, rows: I64) -> Iterator[tuple[int, Counter[str]]]:
         """Words of the code of block probes."""
-        rows = rows[_rank(self.table, rows) < _MOST_COPIES]
-        address = placed_addresses(self.table.address[rows])
+        rows = rows[_rank(self._table, rows) < _MOST_COPIES]
+        address = placed_addresses(self._table.address[rows])
         starts = distinct(address)
         ends = self._ends(starts)
         found = {
@@ -130,13 +173,18 @@ class ProbedCode:
     def _ends(self, starts: PlacedAddresses) -> PlacedAddresses:
         """Behind the last instruction before the next probe, or behind the next jump."""
         code = self._program.instructions_for(starts)
-        probed = distinct(self.table.address[self.table.kind == ProbeKind.BLOCK])
+        probed = distinct(self._table.address[self._table.kind == ProbeKind.BLOCK])
         following = np.searchsorted(probed, starts, side="right")
         end = np.append(probed, np.iinfo(np.uint64).max)[following]
         leaving = np.flatnonzero(~np.isin(code.kind, (Kind.OTHER, *CALLS)))
         behind = np.append(code.end_of(leaving), code.end[-1:])
         jump = behind[np.searchsorted(code.address[leaving], starts)]
         return placed_addresses(np.minimum(end, np.maximum(jump, starts)))
+
+
+def _source_name(name: str) -> str:
+    """What the source calls it: linkage names of static functions have what they take in them."""
+    return short_name(without_unique_suffix(name))
 
 
 def _rank(table: ProbeTable, rows: I64) -> I64:
@@ -159,4 +207,6 @@ def _words_of(text: str) -> Iterable[str]:
     operation, _, operands = text.partition(" ")
     yield operation
     if not operation.startswith(("j", "b", "call")):
-        yield from _NUMBER.findall(re.sub(r"%\w+|\b[wxrsatv]\d+\b", "", _OWN_PLACE.sub("", operands)))
+        yield from _NUMBER.findall(
+            re.sub(r"%\w+|\b[wxrsatv]\d+\b", "", _OWN_PLACE.sub("", operands))
+        )

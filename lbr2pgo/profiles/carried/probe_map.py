@@ -15,17 +15,20 @@ import numpy as np
 
 from lbr2pgo.profiles.carried.probe_code import UNSEEN, ProbedFunction
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, ProbeKind
-from lbr2pgo.support.arrays import F64, I64, Bools
+from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
 
 _SAME_CALL, _OTHER_CALL = 1.5, 0.4
 """What a pair of calls is worth that go to one function, and one of those through pointers."""
 _UNSEEN = 0.05
 """What a pair is worth of which nothing is known."""
-_ALIKE = 0.35
+_ALIKE = 0.1
 """Blocks that are less alike are not paired."""
+_MOVED = 0.6
+"""Blocks elsewhere that are as much alike have moved."""
 _SURE = 0.9
 """Blocks that are as much alike are the same."""
+_UNCHANGED: Mapping[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,40 +40,83 @@ class ProbeMap:
     """Those whose code, or what they call, is as before."""
 
 
-def probe_map(old: ProbedFunction, new: ProbedFunction) -> ProbeMap:
-    """Pairs the probes of two forms of a function."""
-    rows = np.flatnonzero(old.kind != UNSEEN)
-    worth = _worth(old, new, rows)
-    pairs = [(int(rows[i]), j) for i, j in _best_pairs(worth)]
-    sure = frozenset(i for i, j in pairs if worth[np.searchsorted(rows, i), j] >= _SURE)
-    return ProbeMap(dict(pairs), sure)
+def probe_map(
+    old: ProbedFunction, new: ProbedFunction, renamed: Mapping[str, str] = _UNCHANGED
+) -> ProbeMap:
+    """Pairs the probes of two forms of a function, whose callees have other names now."""
+    return _pairs(old, new, renamed, old.seen, is_part=False)
 
 
-def _worth(old: ProbedFunction, new: ProbedFunction, rows: I64) -> F64:
-    """(k, m): what pairs of the old probes in these rows and the new ones are worth."""
-    blocks, others = old.kind[rows] == ProbeKind.BLOCK, new.kind == ProbeKind.BLOCK
-    alike = _alikeness([old.words[i] for i in rows.tolist()], new.words)
-    worth = np.where(alike >= _ALIKE, alike, 0.0)
-    worth[~blocks[:, None] | ~others] = 0
-    worth[:, new.kind == UNSEEN] = _UNSEEN
-    for row in np.flatnonzero(~blocks).tolist():
-        worth[row, ~others] = _calls(old, new, int(rows[row]))[~others]
+def part_map(
+    old: ProbedFunction, new: ProbedFunction, renamed: Mapping[str, str], rows: Sequence[int]
+) -> ProbeMap:
+    """Pairs these probes of a function with those of one that was split off it."""
+    return _pairs(old, new, renamed, np.array(rows, np.int64), is_part=True)
+
+
+def likeness(old: ProbedFunction, new: ProbedFunction) -> float:
+    """Share of probes that two functions have in common, from 0 to 1."""
+    return 2 * len(probe_map(old, new).sure) / (len(old.seen) + len(new.seen) or 1)
+
+
+def _pairs(
+    old: ProbedFunction,
+    new: ProbedFunction,
+    renamed: Mapping[str, str],
+    rows: I64,
+    *,
+    is_part: bool,
+) -> ProbeMap:
+    if not len(rows) or not len(new):
+        return ProbeMap({}, frozenset())
+    worth = _worth(old, new, renamed, rows)
+    _keep_entry(worth, rows, is_part=is_part)
+    in_order = _best_pairs(worth)
+    pairs = [*in_order, *_moved(worth, in_order)]
+    sure = frozenset(int(rows[i]) for i, j in pairs if worth[i, j] >= _SURE)
+    return ProbeMap({int(rows[i]): j for i, j in pairs}, sure)
+
+
+def _keep_entry(worth: F64, rows: I64, *, is_part: bool) -> None:
+    """Let the entry be the entry; a part is entered where nobody entered before."""
+    is_entry = rows == ENTRY_INDEX
     worth[:, 0] = 0
-    entry = rows == ENTRY_INDEX
-    worth[entry, ENTRY_INDEX + 1 :] = 0
-    worth[~entry, ENTRY_INDEX : ENTRY_INDEX + 1] = 0
-    worth[entry, ENTRY_INDEX : ENTRY_INDEX + 1] = 1
+    if is_part:
+        return
+    worth[is_entry] = 0
+    worth[:, ENTRY_INDEX : ENTRY_INDEX + 1] = 0
+    worth[is_entry, ENTRY_INDEX : ENTRY_INDEX + 1] = 1
+
+
+def _moved(worth: F64, pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Pairs of what is left, each the best of both, wherever they stand."""
+    left = worth.copy()
+    for row, column in pairs:
+        left[row], left[:, column] = 0, 0
+    best = left.argmax(axis=1)
+    return [
+        (row, column)
+        for row, column in enumerate(best.tolist())
+        if left[row, column] >= _MOVED and left[:, column].argmax() == row
+    ]
+
+
+def _worth(old: ProbedFunction, new: ProbedFunction, renamed: Mapping[str, str], rows: I64) -> F64:
+    """(k, m): what pairs of the old probes in these rows and the new ones are worth."""
+    alike = _alikeness([old.words[row] for row in rows.tolist()], new.words)
+    worth = np.where(alike >= _ALIKE, alike, 0.0)
+    is_block, were_blocks = new.kind == ProbeKind.BLOCK, old.kind[rows] == ProbeKind.BLOCK
+    worth[were_blocks[:, None] != is_block] = 0
+    for row in np.flatnonzero(~were_blocks).tolist():
+        callees = frozenset(renamed.get(each, each) for each in old.callees[rows[row]])
+        there = [not callees.isdisjoint(each) for each in new.callees] if callees else []
+        worth[row] = (
+            _SAME_CALL * np.array(there)
+            if callees
+            else _OTHER_CALL * (new.kind == old.kind[rows[row]])
+        )
+    worth[:, new.kind == UNSEEN] = _UNSEEN
     return worth
-
-
-def _calls(old: ProbedFunction, new: ProbedFunction, row: int) -> F64:
-    """(m,): what pairs of an old call and the new probes are worth."""
-    callees = old.callees[row]
-    if callees:
-        same = np.array([not callees.isdisjoint(each) for each in new.callees])
-        return np.where(same, _SAME_CALL, np.where(new.kind == UNSEEN, _UNSEEN, 0.0))
-    same = new.kind == old.kind[row]
-    return np.where(same, _OTHER_CALL, np.where(new.kind == UNSEEN, _UNSEEN, 0.0))
 
 
 def _alikeness(old: Sequence[Counter[str]], new: Sequence[Counter[str]]) -> F64:
