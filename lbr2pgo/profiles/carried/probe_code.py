@@ -108,7 +108,7 @@ class ProbedCode:
         rows = np.flatnonzero(np.isin(tree.guid[table.node], guids))
         calls = rows[table.is_call[rows]]
         blocks = rows[table.kind[rows] == ProbeKind.BLOCK]
-        sites = np.flatnonzero((tree.parent >= 0) & np.isin(tree.guid[tree.parent], guids))
+        sites = np.flatnonzero((tree.site > 0) & np.isin(tree.guid[tree.parent], guids))
         callees: dict[tuple[int, int], set[str]] = defaultdict(set)
         for node in sites.tolist():
             key = int(tree.guid[tree.parent[node]]), int(tree.site[node])
