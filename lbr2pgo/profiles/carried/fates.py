@@ -161,14 +161,15 @@ class Fate:
         naming = [place for place in there if name in called(self.new.lines[place[0]])]
         return (naming or there)[0]
 
-    def fill(self, body: dict[Location, int]) -> None:
-        """Give lines without counts that of a line of their block."""
+    def fill(self, body: dict[Location, int]) -> int:
+        """Give lines without counts that of a line of their block; the total stays."""
         by_line: dict[int, int] = {}
         for (line, _), count in body.items():
             by_line[line] = max(by_line.get(line, 0), count)
         for line, neighbour in self.filled.items():
             if neighbour in by_line:
                 body.setdefault((line, 0), by_line[neighbour])
+        return 0
 
     def _line(self, line: int) -> int | None:
         """Where a line of the old file is in the new one; None if it is none of this function."""

@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from lbr2pgo.profiles.carried.probe_flow import ProbeFlow
 from lbr2pgo.program.code.decode import texts
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.program.demangle import short_name, without_unique_suffix
@@ -98,6 +99,17 @@ class ProbedCode:
     def function(self, number: int) -> ProbedFunction:
         """One that was read; without probes where it has no code."""
         return self._functions.get(number, _NOTHING)
+
+    def flow(self, number: int) -> ProbeFlow | None:
+        """Of a function's own code; None where there is none, or of several functions."""
+        tree = self._table.tree
+        is_own = (tree.parent < 0) & (tree.guid == np.uint64(number))
+        rows = np.flatnonzero(is_own[self._table.node])
+        address = placed_addresses(self._table.address[rows])
+        regions = self._program.regions
+        if len(distinct(regions.parent[regions.containing(address)])) != 1:
+            return None
+        return ProbeFlow(self._program, address, self._table.index[rows].astype(np.int64))
 
     @cached_property
     def _table(self) -> ProbeTable:

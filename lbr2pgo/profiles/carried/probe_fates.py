@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lbr2pgo.profiles.carried.account import Account, Way
 from lbr2pgo.profiles.carried.probe_code import ProbedCode
+from lbr2pgo.profiles.carried.probe_flow import ProbeFlow
 from lbr2pgo.profiles.carried.probe_map import ProbeMap
 from lbr2pgo.profiles.carried.probe_successors import ProbeSuccessors
 from lbr2pgo.profiles.carried.sample_carrier import carried_samples
@@ -34,6 +35,8 @@ class ProbeFate:
     """Whether the old build lacks the code that the profile tells of."""
     probes: ProbeMap | None = None
     """None where it did not change."""
+    flow: ProbeFlow | None = None
+    """Of its new code, where that changed."""
     parts: Sequence[ProbeFate] = ()
 
     def places(self, location: Location) -> tuple[Location, ...]:
@@ -59,8 +62,17 @@ class ProbeFate:
         is_there = any(each.places(location) for each in (self, *self.parts))
         return Way.CHANGED if is_there else Way.LOST
 
-    def fill(self, body: dict[Location, int]) -> None:
-        """See `SampleFate`."""
+    def fill(self, body: dict[Location, int]) -> int:
+        """Let the flow of control tell the counts, see `SampleFate`."""
+        if self.flow is None or not body:
+            return 0
+        before = sum(body.values())
+        copies = {index for index, discriminator in body if discriminator}
+        known = {index: count for (index, _), count in body.items() if index not in copies}
+        for index, count in self.flow.counts(known).items():
+            if index not in copies:
+                body[index, 0] = count
+        return sum(body.values()) - before
 
 
 class ProbeFates:
@@ -101,10 +113,16 @@ class ProbeFates:
             return ProbeFate(now, told, is_unknown=True)
         probes = self._successors.probes(number)
         parts = tuple(
-            ProbeFate(self._name(name, part), self._new.checksum(part), probes=pairs)
+            self._changed(self._name(name, part), part, pairs)
             for part, pairs in self._successors.split_off(number, probes)
         )
-        return ProbeFate(now, checksum, probes=probes, parts=parts)
+        return self._changed(now, there, probes, parts)
+
+    def _changed(
+        self, name: Name, there: int, probes: ProbeMap, parts: Sequence[ProbeFate] = ()
+    ) -> ProbeFate:
+        flow, checksum = self._new.flow(there), self._new.checksum(there)
+        return ProbeFate(name, checksum, probes=probes, flow=flow, parts=parts)
 
     def _name(self, name: Name, there: int) -> Name:
         """A function's name now, a number where it was one."""

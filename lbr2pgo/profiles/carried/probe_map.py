@@ -12,13 +12,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from itertools import pairwise
 
 import numpy as np
 
 from lbr2pgo.profiles.carried.probe_code import UNSEEN, ProbedFunction
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, ProbeKind
-from lbr2pgo.support.arrays import F64, I64, U8
+from lbr2pgo.support.arrays import F64, I64
 from lbr2pgo.support.dataclass import dataclass
 
 _SAME_CALL, _OTHER_CALL = 1.5, 0.4
@@ -52,7 +51,9 @@ def probe_map(
 ) -> ProbeMap:
     """Pairs the probes of two forms of a function, whose callees have other names now."""
     rows, columns = old.seen, np.arange(ENTRY_INDEX, len(new))
-    entry = {ENTRY_INDEX: ENTRY_INDEX} if len(rows) and rows[0] == ENTRY_INDEX and len(columns) else {}
+    entry = (
+        {ENTRY_INDEX: ENTRY_INDEX} if len(rows) and rows[0] == ENTRY_INDEX and len(columns) else {}
+    )
     found = _Pairing(old, new, renamed).pairs(rows[len(entry) :], columns[1:])
     return ProbeMap({**entry, **found.to}, found.sure | entry.keys())
 
@@ -77,7 +78,9 @@ class _Pairing:
         self, old: ProbedFunction, new: ProbedFunction, renamed: Mapping[str, str]
     ) -> None:
         self._old, self._new = old, new
-        self._callees = [frozenset(renamed.get(each, each) for each in names) for names in old.callees]
+        self._callees = [
+            frozenset(renamed.get(each, each) for each in names) for names in old.callees
+        ]
         shared = Counter(word for each in (*old.words, *new.words) for word in each)
         self._number = {word: i for i, word in enumerate(shared)}
         probes = np.log(1 + len(old) + len(new))
@@ -103,8 +106,13 @@ class _Pairing:
 
     def _stretches(self, rows: I64, columns: I64) -> Iterator[tuple[I64, I64]]:
         """Pairs of probes that read alike as no others do, and what lies between those."""
-        mine = _unique((self._key(self._callees, self._old, row), i) for i, row in enumerate(rows.tolist()))
-        theirs = _unique((self._key(self._new.callees, self._new, row), j) for j, row in enumerate(columns.tolist()))
+        mine = _unique(
+            (self._key(self._callees, self._old, row), i) for i, row in enumerate(rows.tolist())
+        )
+        theirs = _unique(
+            (self._key(self._new.callees, self._new, row), j)
+            for j, row in enumerate(columns.tolist())
+        )
         pairs = [(i, theirs[key]) for key, i in mine.items() if key in theirs]
         before = (-1, -1)
         for pair in (*_ascending(pairs), (len(rows), len(columns))):
@@ -119,7 +127,9 @@ class _Pairing:
             return callees[row]
         words = function.words[row]
         most = max(words.values(), default=1)
-        return frozenset((w, c / most) for w, c in words.items()) if len(words) >= _FEW_WORDS else None
+        return (
+            frozenset((w, c / most) for w, c in words.items()) if len(words) >= _FEW_WORDS else None
+        )
 
     def _worth(self, rows: I64, columns: I64) -> F64:
         """(k, m): what pairs of these old probes and new ones are worth."""
@@ -150,7 +160,8 @@ class _Pairing:
                 vectors[row, self._number[word]] = np.sqrt(count / most)
         vectors *= self._rarity
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, length, out=vectors, where=length > 0)
+        np.divide(vectors, length, out=vectors, where=length > 0)
+        return vectors
 
 
 def _unique(keys: Iterator[tuple[Hashable, int]]) -> dict[Hashable, int]:

@@ -40,8 +40,11 @@ class SampleFate(Protocol):
     def way(self, location: Location) -> Way:
         """How sure it is that a location is the same one still."""
 
-    def fill(self, body: dict[Location, int]) -> None:
-        """Give counts to new places that those of others tell of."""
+    def fill(self, body: dict[Location, int]) -> int:
+        """Give counts to new places that those of others tell of.
+
+        Returns how much more that makes in the function's total.
+        """
 
 
 class SampleFates(Protocol):
@@ -149,9 +152,9 @@ def _move_body(function: FunctionSamples, made: FunctionSamples, fate: SampleFat
         kept += count if there else 0
         for place in there:
             made.body[place] = max(made.body.get(place, 0), count)
-    fate.fill(made.body)
     own = function.total - sum(callee.total for _, callee in function.inlined())
-    return max(0, own) * kept // (sum(function.body.values()) or 1)
+    moved = max(0, own) * kept // (sum(function.body.values()) or 1)
+    return max(0, moved + fate.fill(made.body))
 
 
 def _is_worthless(function: FunctionSamples, fate: SampleFate) -> bool:
