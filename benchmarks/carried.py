@@ -1,12 +1,13 @@
 """What a profile is worth after it was carried to later releases, beside what clang makes of it.
 
 ``python benchmarks/carried.py FOLDER OLD NEW... --sources=PATTERN [--leave-out=NAME]...
-[--flags=FLAGS] --train=WORDS [--arguments=WORDS]``
+[--flags=FLAGS] --train=WORDS [--arguments=WORDS] [--probes]``
 
 OLD and NEW are source trees. OLD is built and recorded exactly; its profile goes into a build of
 each NEW as it is, as clang's own matching of stale profiles makes it, and carried. Printed is the
-share that each keeps of what a fresh profile gains: of instructions, and of taken branches. The
-folder keeps builds and counts: what is there is not made again.
+share that each keeps of what a fresh profile gains: of instructions, and of taken branches. With
+--probes profiles are of pseudo probes, and carried between builds. The folder keeps builds and
+counts: what is there is not made again.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pathlib import Path
 from measure import run
 from which_profile import CLANG, LBR2PGO, call
 
+PROBES = ("-fpseudo-probe-for-profiling",)
 SALVAGED = ("-mllvm", "-salvage-stale-profile", "-mllvm", "-salvage-unused-profile")
 WAYS = ("stale", "salvaged", "carried")
 PERIOD = 100_003
@@ -45,7 +47,17 @@ class Release:
                 for path in self.tree.glob(self.args.sources)
                 if path.name not in self.args.leave_out
             )
-            words = [*CLANG, "-w", *flags, *sources, *shlex.split(self.args.flags), "-o", out]
+            probes = PROBES if self.args.probes else ()
+            words = [
+                *CLANG,
+                "-w",
+                *probes,
+                *flags,
+                *sources,
+                *shlex.split(self.args.flags),
+                "-o",
+                out,
+            ]
             subprocess.run(["clang-22", *map(str, words)], cwd=self.tree, check=True)
         return out
 
@@ -73,7 +85,8 @@ def kept_of_gain(old: Release, new: Release) -> list[str]:
     """Cells of a row."""
     carried = new.folder / f"{old.tree.name}-{new.tree.name}.prof"
     account = carried.with_suffix(".json")
-    words = ("carry", old.profile(), "--from", old.tree, "--to", new.tree, "-o", carried, "--json",
+    ends = [each.build("plain") if old.args.probes else each.tree for each in (old, new)]
+    words = ("carry", old.profile(), "--from", ends[0], "--to", ends[1], "-o", carried, "--json",
              account)  # fmt: skip
     took = run([*map(str, (*LBR2PGO, *words))])
     plain, fresh = new.costs("plain"), new.costs("fresh", use(new.profile()))
@@ -106,6 +119,7 @@ def main() -> None:
     parser.add_argument("--flags", default="", help="of every build")
     parser.add_argument("--train", default="", help="arguments of the run to learn from")
     parser.add_argument("--arguments", help="of the run to measure (default: the same)")
+    parser.add_argument("--probes", action="store_true", help="in place of lines")
     args = parser.parse_args()
     args.arguments = args.train if args.arguments is None else args.arguments
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -7,9 +7,10 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import field
 from functools import cache
+from typing import ClassVar
 
 from lbr2pgo.profiles.carried.account import Account, Way
-from lbr2pgo.profiles.carried.line_map import LineMap, line_map, neighbours
+from lbr2pgo.profiles.carried.line_map import LineMap, called, line_map, neighbours
 from lbr2pgo.profiles.carried.outline import Definition
 from lbr2pgo.profiles.carried.successors import Successors
 from lbr2pgo.profiles.llvm.sample_names import (
@@ -128,6 +129,7 @@ class Fate:
     """Whether it is one of these: it has lines alone."""
     around: tuple[Fate, ...] = ()
     """Of a lambda, functions one of which it stands in."""
+    checksum: ClassVar[int] = 0
 
     @property
     def is_gone(self) -> bool:
@@ -149,6 +151,25 @@ class Fate:
             return (((line + self.old.start - self.new.start) & LARGEST_LINE, discriminator),)
         there = (line,) if self.lines is None else self.lines.to(line)
         return tuple((to, discriminator) for to in there)
+
+    def call_place(self, location: Location, callee: Name) -> Location | None:
+        """Where a call is now: of several lines, on that which names the callee."""
+        there = self.places(location)
+        if len(there) < 2 or self.new is None:
+            return there[0] if there else None
+        name = source_name(callee)
+        naming = [place for place in there if name in called(self.new.lines[place[0]])]
+        return (naming or there)[0]
+
+    def fill(self, body: dict[Location, int]) -> int:
+        """Give lines without counts that of a line of their block; the total stays."""
+        by_line: dict[int, int] = {}
+        for (line, _), count in body.items():
+            by_line[line] = max(by_line.get(line, 0), count)
+        for line, neighbour in self.filled.items():
+            if neighbour in by_line:
+                body.setdefault((line, 0), by_line[neighbour])
+        return 0
 
     def _line(self, line: int) -> int | None:
         """Where a line of the old file is in the new one; None if it is none of this function."""
@@ -183,7 +204,7 @@ class Fates:
     def __init__(
         self, mentions: Mapping[Name, Mentions], successors: Successors, account: Account
     ) -> None:
-        self._mentions, self._successors, self._account = mentions, successors, account
+        self._mentions, self._successors, self.account = mentions, successors, account
         self._found: dict[Name, Fate] = {}
         self._around: dict[str, tuple[Fate, ...]] = {}
 
@@ -191,7 +212,7 @@ class Fates:
         """What became of a function; what is to be said of it goes into the account."""
         if name not in self._found:
             self._found[name] = fate = self._find(name)
-            _note(name, fate, self._account)
+            _note(name, fate, self.account)
         return self._found[name]
 
     def _find(self, name: Name) -> Fate:

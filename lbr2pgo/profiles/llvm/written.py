@@ -109,6 +109,16 @@ class SamplesReader(Reader[SampleProfile]):
 
         return carried_lines(content, successors)
 
+    def carried_to_build(
+        self, content: SampleProfile, old: Program, new: Program, where: str
+    ) -> tuple[SampleProfile, Account] | None:
+        """See `Reader`."""
+        if not content.is_probe_based:
+            return None
+        from lbr2pgo.profiles.carried.probe_fates import carried_probes
+
+        return carried_probes(content, old, new)
+
     def derived(self, work: Work, like: SampleProfile | None) -> SampleProfile | None:
         """What `convert` would write without contexts; None if there can't be one."""
         if work.program.probes.present:
