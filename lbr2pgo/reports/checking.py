@@ -15,6 +15,8 @@ from lbr2pgo.analyses.recorded_profile import RecordedProfile
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.interrupted import INTERRUPTED
+from lbr2pgo.profiles.carried.account import Account
+from lbr2pgo.profiles.carried.carry import what_would_be_carried
 from lbr2pgo.profiles.reader import Profile
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Staleness
@@ -80,6 +82,8 @@ class Checked:
     """What is told beside the profile."""
     verified: str | None = None
     """What came of making it again, a sentence; None where nobody asked."""
+    carried: Account | None = None
+    """What `lbr2pgo carry` would make of it for a later build."""
 
     @property
     def passed(self) -> bool:
@@ -160,9 +164,11 @@ def check(
     other_build = () if recorded is program else _of_other_build(options, recorded)
     doubts = provenance_doubts(provenance, path)
     notes = dict.fromkeys((*doubts, *other_build, *_notes(profile), *_notes(old)))
+    carried = None if build is recorded else what_would_be_carried(profile, recorded, build)
     return Checked(
-        options.profile, quality, said, gates, tuple(failed), tuple(notes), provenance, verified
-    )
+        options.profile, quality, said, gates, tuple(failed), tuple(notes), provenance, verified,
+        carried,
+    )  # fmt: skip
 
 
 def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:

@@ -75,8 +75,8 @@ class ProbedCode:
         return number in self._row
 
     def checksum(self, number: int) -> int:
-        """Of a function's control flow."""
-        return int(self._known.checksum[self._row[number]])
+        """Of a function's control flow; 0 where there is no such function."""
+        return int(self._known.checksum[self._row[number]]) if self.has(number) else 0
 
     def is_ambiguous(self, number: int) -> bool:
         """Whether functions of its name differ."""

@@ -14,12 +14,20 @@ from lbr2pgo.profiles.llvm.sample_names import Location, Name, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError
 
 
 def carried_probes(
     profile: SampleProfile, old: Program, new: Program
 ) -> tuple[SampleProfile, Account]:
-    """A profile of the old build's probes for the new one, and what became of its counts."""
+    """A profile of the old build's probes for the new one, and what became of its counts.
+
+    Raises InputError for a build without probes.
+    """
+    for program in (old, new):
+        if not program.probes.present:
+            cure = "Build it with -fpseudo-probe-for-profiling."
+            raise InputError("has no pseudo probes", where=program.image.path, cure=cure)
     fates = ProbeFates(profile, ProbedCode(old), ProbedCode(new))
     return carried_samples(profile, fates), fates.account
 
@@ -63,14 +71,19 @@ class ProbeFate:
         return Way.CHANGED if is_there else Way.LOST
 
     def fill(self, body: dict[Location, int]) -> int:
-        """Let the flow of control tell the counts, see `SampleFate`."""
-        if self.flow is None or not body:
+        """Let counts add up, see `SampleFate`.
+
+        A new place that nothing seems to lead to gets none: zero would tell the compiler that it
+        is cold, which its own inference knows better.
+        """
+        if self.probes is None or self.flow is None or not body:
             return 0
         before = sum(body.values())
         copies = {index for index, discriminator in body if discriminator}
         known = {index: count for (index, _), count in body.items() if index not in copies}
-        for index, count in self.flow.counts(known).items():
-            if index not in copies:
+        sure = {self.probes.to[index] for index in self.probes.sure}
+        for index, count in self.flow.counts(known, sure).items():
+            if index not in copies and (count or index in known):
                 body[index, 0] = count
         return sum(body.values()) - before
 
@@ -109,7 +122,7 @@ class ProbeFates:
         now, checksum = self._name(name, there), self._new.checksum(there)
         if told in (0, checksum):
             return ProbeFate(now, told)
-        if self._old.checksum(number) != told:
+        if self._old.checksum(number) != told or self._new.is_ambiguous(there):
             return ProbeFate(now, told, is_unknown=True)
         probes = self._successors.probes(number)
         parts = tuple(
