@@ -164,7 +164,7 @@ class ProbedCode:
         region = regions.containing(target)
         for row, number, to in zip(rows.tolist(), region.tolist(), target.tolist(), strict=True):
             if number >= 0 and int(regions.start[number]) == to:
-                names = regions.aliases(number) or (regions.label(number),)
+                names = regions.aliases(number) or (regions.label(number).partition("@")[0],)
                 yield row, {_source_name(name) for name in names if name}
 
     def _words(self, rows: I64) -> Iterator[tuple[int, Counter[str]]]:

@@ -115,7 +115,8 @@ class ProbeFates:
 
     def _find(self, name: Name) -> ProbeFate:
         number = guid(name)
-        told, there = self._told.get(number, 0), self._successors.of(number)
+        there = self._successors.of(number)
+        told = self._told.get(number) or self._old.checksum(number)
         if there is None:
             is_known = self._old.has(number)
             return ProbeFate(name, told, is_gone=is_known, is_unknown=not is_known)
@@ -145,7 +146,8 @@ class ProbeFates:
 
 
 def _told(profile: SampleProfile) -> Mapping[int, int]:
-    """The checksum of each function, by its GUID."""
+    """The checksum of each function, by its GUID; 0 of one that only calls another one."""
+    callers = (frame for key in profile.functions if isinstance(key, tuple) for frame in key[:-1])
     found: dict[int, int] = {}
 
     def tell(function: FunctionSamples) -> None:
@@ -155,4 +157,4 @@ def _told(profile: SampleProfile) -> Mapping[int, int]:
 
     for function in profile.functions.values():
         tell(function)
-    return found
+    return {**{guid(frame.function): 0 for frame in callers}, **found}

@@ -15,7 +15,7 @@ from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
 
 _UNSURE = 100.0
-"""What a sample of a probe counts for that may be another one, so that its count is changed first."""
+"""What a sample of a probe counts for that may be another one: its count is changed first."""
 
 
 class ProbeFlow:
@@ -40,13 +40,14 @@ class ProbeFlow:
 
         Those are changed, too, by as little as makes the flow add up, rather than sure ones.
         """
-        node = np.where(self._is_cold, 0, UNKNOWN)
         told = np.array([known.get(probe, UNKNOWN) for probe in self._probe.tolist()])
         # Of a probe in several places, its count tells how often all of them ran.
         is_told = (told == 0) | ((told > 0) & self._is_alone)
-        np.maximum.at(node, self._node[is_told], told[is_told])
-        spread = np.full(len(node), _UNSURE)
-        spread[self._node[np.isin(self._probe, [*sure])]] = 1.0
+        is_sure = np.isin(self._probe, [*sure])
+        node, spread = np.where(self._is_cold, 0, UNKNOWN), np.full(len(self._graph), _UNSURE)
+        for rows, sample in ((is_told & ~is_sure, _UNSURE), (is_told & is_sure, 1.0)):
+            node[self._node[rows]], spread[self._node[rows]] = 0, sample
+            np.maximum.at(node, self._node[rows], told[rows])
         edge = np.full(len(self._graph.source), UNKNOWN)
         flow = infer(self._graph, Weights(node, spread, edge, np.ones(len(edge))))
         is_open = ~self._determined(node >= 0)[self._node]
@@ -60,10 +61,11 @@ class ProbeFlow:
         graph = self._graph
         edge = np.zeros(len(graph.source), np.bool_)
         ends = ((graph.source, graph.is_exit), (graph.target, graph.is_entry))
-        before = -1
-        while before < (before := np.count_nonzero(node) + np.count_nonzero(edge)):
+        before, known = -1, int(node.sum())
+        while before < known:
             for end, is_open in ends:
                 left = np.bincount(end[~edge], minlength=len(graph)) + is_open
                 node = node | (left == 0)
                 edge = edge | (node & (left == 1) & ~is_open)[end]
+            before, known = known, int(node.sum() + edge.sum())
         return node
