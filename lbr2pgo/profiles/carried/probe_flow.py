@@ -23,14 +23,15 @@ class ProbeFlow:
 
     def __init__(self, program: Program, addresses: PlacedAddresses, probes: I64) -> None:
         """Of these probes (n,), and where they are."""
-        code = program.instructions_for(addresses)
-        graph = self._graph = code_graph(code, program.regions)
+        code, regions = program.instructions_once(addresses), program.regions
+        graph = self._graph = code_graph(code, regions)
         self._node = graph.nodes_of(code.index_of(addresses))
         self._probe = probes
         self._is_alone = np.bincount(probes)[probes] == 1
         is_block = ~graph.is_hub
         ends_all = is_block & graph.is_exit & np.isin(code.kind[graph.last], CALLS)
-        is_start = np.isin(code.address[graph.first], program.regions.start)
+        start = code.address[graph.first]
+        is_start = regions.start[regions.containing(start)] == start
         is_reached = np.bincount(graph.target, minlength=len(graph)) > 0
         self._is_cold = ends_all | (is_block & ~is_start & ~is_reached)
         """Padding, landing pads, and blocks that end in a call that does not return."""

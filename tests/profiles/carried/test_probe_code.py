@@ -81,3 +81,5 @@ def test_other_architectures(target: str, tool: Tool, tmp_path: Path) -> None:
     code = ProbedCode(Program.open(program))
     before = read(code, "before")
     assert sum(bool(words) for words in before.words) > 6
+    called = {name for names in read(code, "main").callees for name in names}
+    assert called >= {"before", "gone", "typed", "whole"}
