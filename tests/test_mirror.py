@@ -27,6 +27,7 @@ TESTED_AS_A_WHOLE = {
     "analyses/flow_graph.py": "analyses/test_chains.py",
     "analyses/judging.py": "cli/test_accuracy.py",
     "analyses/recorded_profile.py": "profiles/test_reader.py",
+    "profiles/carried/sample_carrier.py": "profiles/carried/test_line_profile.py",
     "dumping/units.py": "program/dwarf/test_compile_units.py",
     "pgo/loop_options.py": "pgo/test_loop.py",
     "pgo/post_link.py": "test_examples.py",

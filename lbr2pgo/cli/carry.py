@@ -27,9 +27,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "carry",
         help=COMMANDS["carry"],
         description="Move the counts of a profile to where its places are now: those of source "
-        "lines by comparing the text of each function in two source trees, those of BOLT by "
-        "comparing the code of two builds. Nothing is built or run. Says how sure the counts are, "
-        "and what was lost.",
+        "lines by comparing the text of each function in two source trees, those of pseudo "
+        "probes and of BOLT by comparing the code of two builds. Nothing is built or run. Says how "
+        "sure the counts are, and what was lost.",
         examples=(
             "lbr2pgo carry app.prof --from ../app-1.0 --to . -o new.prof",
             "lbr2pgo carry app.prof --git v1.0..HEAD -o new.prof --json new.json",
@@ -37,7 +37,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         ),
     )
     parser.add_argument(
-        "profile", type=Path, metavar="OLD", help="a profile that convert wrote, of lines or BOLT's"
+        "profile",
+        type=Path,
+        metavar="OLD",
+        help="a profile that convert wrote, of lines, probes or BOLT's",
     )
     for name, dest, what in (("--from", "old", "that it is of"), ("--to", "new", "as it is now")):
         parser.add_argument(
@@ -90,7 +93,8 @@ def _summary(account: Account) -> Iterator[str]:
     for way in account.ways_of_all():
         yield f"  {total[way] / total.total():6.1%} {way.value}"
     lost = (f"{_shown(name)} {count:,}" for name, count in account.lost().items())
-    renamed = (f"{_shown(old)} → {_shown(new)}" for old, new in sorted(account.renamed.items()))
+    names = ((_shown(old), _shown(new)) for old, new in sorted(account.renamed.items()))
+    renamed = (f"{old} → {new}" for old, new in names if old != new)
     split = (
         f"{_shown(old)} → {', '.join(map(_shown, new))}"
         for old, new in sorted(account.split.items())

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from lbr2pgo.support.executables import executable
 if TYPE_CHECKING:
     from lbr2pgo.analyses.quality import Quality
     from lbr2pgo.analyses.table import Value
+    from lbr2pgo.profiles.carried.account import Account
     from lbr2pgo.profiles.staleness import Staleness
     from lbr2pgo.reports.checking import Checked
 
@@ -156,6 +158,7 @@ def _print_json(checked: Checked) -> None:
     answer = {
         "passed": checked.passed, "verdict": verdict, "measures": measures,
         "provenance": told, "verified": checked.verified,
+        "carried": None if checked.carried is None else checked.carried.as_json(),
     }  # fmt: skip
     print(json.dumps(answer, indent=2))
 
@@ -180,7 +183,8 @@ def _print_table(checked: Checked) -> None:
         gate = (_text(row["gate"], ""), str(row["verdict"] or "")) if gated else ()
         table.add_row(str(row["measure"]), _text(row["value"]), *gate, str(row["meaning"]))
     console.print(table)
-    for line in (*_stale_lines(checked.quality.stale), *_origin_lines(checked)):
+    stale, carried = _stale_lines(checked.quality.stale), _carried_lines(checked.carried)
+    for line in (*stale, *carried, *_origin_lines(checked)):
         console.print(printable(line), soft_wrap=True)
 
 
@@ -205,6 +209,16 @@ def _stale_lines(stale: Staleness | None) -> Iterator[str]:
         yield f"changed: {each.function} ({each.share:.2%} of counts): {each.why()}"
     if len(stale.changed) > _MOST_CHANGED:
         yield f"… and {len(stale.changed) - _MOST_CHANGED:,} more (--format json has all)"
+
+
+def _carried_lines(account: Account | None) -> Iterator[str]:
+    """What `lbr2pgo carry` would make of it."""
+    from lbr2pgo.program.demangle import demangled, without_unique_suffix
+
+    if account is not None:
+        names = [demangled(without_unique_suffix(name)) for name in islice(account.lost(), _NAMED)]
+        lost = f"; lost, most first: {', '.join(names)}" if names else ""
+        yield f"lbr2pgo carry would keep {account.carried():.1%} of the counts{lost}"
 
 
 def _origin_lines(checked: Checked) -> Iterator[str]:

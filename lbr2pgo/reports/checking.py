@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterator
 from dataclasses import field
 from functools import partial
-from itertools import islice
 from pathlib import Path
 
 from lbr2pgo.analyses import stack_ends
@@ -16,12 +15,11 @@ from lbr2pgo.analyses.recorded_profile import RecordedProfile
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.interrupted import INTERRUPTED
-from lbr2pgo.profiles.carried.carry import carry_over_builds
+from lbr2pgo.profiles.carried.account import Account
+from lbr2pgo.profiles.carried.carry import what_would_be_carried
 from lbr2pgo.profiles.reader import Profile
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.profiles.staleness import MOST_MISSING, MOST_STALE, MUCH_STALE, Staleness
-from lbr2pgo.program.blocks.function_code import plain_name
-from lbr2pgo.program.demangle import demangled
 from lbr2pgo.program.program import Program
 from lbr2pgo.provenance.told import Provenance, provenance_doubts, read_provenance
 from lbr2pgo.provenance.verifying import why_not_verified
@@ -29,11 +27,9 @@ from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.reports.gather import gather, look_for_analyses
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.errors import InputError, Lbr2pgoError
+from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
 
-_NAMED = 5
-"""Functions that are named."""
 VERIFY = "verify"
 """By this name a profile is refused that is not made again as it is."""
 _COLUMNS = (
@@ -86,6 +82,8 @@ class Checked:
     """What is told beside the profile."""
     verified: str | None = None
     """What came of making it again, a sentence; None where nobody asked."""
+    carried: Account | None = None
+    """What `lbr2pgo carry` would make of it for a later build."""
 
     @property
     def passed(self) -> bool:
@@ -165,11 +163,12 @@ def check(
     verified = unverified or "made again of its recordings, to the byte" if options.verify else None
     other_build = () if recorded is program else _of_other_build(options, recorded)
     doubts = provenance_doubts(provenance, path)
-    carried = () if build is program else _if_carried(path, program, build)
-    notes = dict.fromkeys((*doubts, *other_build, *carried, *_notes(profile), *_notes(old)))
+    notes = dict.fromkeys((*doubts, *other_build, *_notes(profile), *_notes(old)))
+    carried = None if build is recorded else what_would_be_carried(profile, recorded, build)
     return Checked(
-        options.profile, quality, said, gates, tuple(failed), tuple(notes), provenance, verified
-    )
+        options.profile, quality, said, gates, tuple(failed), tuple(notes), provenance, verified,
+        carried,
+    )  # fmt: skip
 
 
 def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:
@@ -177,17 +176,6 @@ def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:
     said = f"{options.binary} was built anew since {recorded.image.path} was recorded"
     judged = "" if options.new_build is not None else ", and is what the profile is to fit"
     return (f"{said}{judged}",)
-
-
-def _if_carried(path: Path, program: Program, build: Program) -> Iterator[str]:
-    """What `carry` would make of a written profile for a later build."""
-    try:
-        account = carry_over_builds(path, program, build).account
-    except Lbr2pgoError:  # a recording, another kind of profile, or one of another program
-        return
-    heaviest = ", ".join(demangled(plain_name(name)) for name in islice(account.lost(), _NAMED))
-    lost = f", and lose most in {heaviest}" if heaviest else ""
-    yield f"lbr2pgo carry would keep {account.carried():.1%} of its counts{lost}"
 
 
 def _notes(profile: Profile | None) -> tuple[str, ...]:

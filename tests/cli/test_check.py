@@ -255,8 +255,29 @@ def test_what_carrying_would_keep_is_told(command, tmp_path: Path) -> None:
     profile = tmp_path / "old.fdata"
     assert command("convert", RECORDING, "--binary", old, "--fdata", profile).code == 0
     answer = command("check", profile, "--binary", old, "--new-build", new)
-    assert re.search(r"carry would keep (99|100)\.\d% of its counts", answer.err)
-    assert "carry would keep" not in command("check", profile, "--binary", old).err
+    assert re.search(r"carry would keep (99|100)\.\d% of the counts", answer.out)
+    assert "carry would keep" not in command("check", profile, "--binary", old).out
+
+
+def test_what_carry_would_keep_for_a_new_build(command, probed, tmp_path):
+    old, new, recording, profile = probed
+    carried = tmp_path / "carried.prof"
+    words = ("--from", old, "--to", new, "-o", carried, "--json", tmp_path / "carried.json")
+    done = command("carry", profile, *words)
+    assert done.code == 0
+    share, *ways = done.err.splitlines()
+    assert re.fullmatch(r"\d+\.\d% of the counts carried", share)
+    assert ways[0].endswith(" in functions that did not change")
+    asked = ("--binary", old, "--new-build", new)
+    for what in (profile, recording):
+        answer = command("check", what, *asked, "--max-stale", "1")
+        assert f"lbr2pgo carry would keep {share.partition(' ')[0]} of the counts" in answer.out
+    answer = command("check", profile, *asked, "--max-stale", "1", "--format", "json")
+    account = json.loads((tmp_path / "carried.json").read_text())
+    assert json.loads(answer.out)["carried"] == account
+    assert "carry would" not in command("check", profile, "--binary", old).out
+    assert "carry would" not in command("check", profile, "--binary", new, "--new-build", old).out
+    assert "changed:" not in command("check", carried, "--binary", new).out
 
 
 def test_a_probed_recording_is_as_its_profile(command, probed):

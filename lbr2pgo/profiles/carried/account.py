@@ -19,7 +19,7 @@ class Way(Enum):
     SAME = "in functions that did not change"
     PLACE = "at places that did not change"
     CHANGED = "at places that changed or moved"
-    UNKNOWN = "in functions without a source in the old tree, kept as they were"
+    UNKNOWN = "in functions that the old tree or build does not tell of, kept as they were"
     LOST = "lost"
 
 

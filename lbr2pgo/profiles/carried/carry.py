@@ -10,7 +10,7 @@ from lbr2pgo.profiles.carried.fates import mentions, source_name
 from lbr2pgo.profiles.carried.source_tree import SourceTree, two_trees
 from lbr2pgo.profiles.carried.successors import Successors
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.reader import WrittenProfile
+from lbr2pgo.profiles.reader import Profile, WrittenProfile
 from lbr2pgo.profiles.registry import output, read_written
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -100,6 +100,22 @@ def carry_over_builds(path: Path, old: Program, new: Program) -> Carried:
         raise InputError("does not tell of code", where=str(path), cure=cure)
     _refuse_other_builds(profile, old, new)
     return _unless_all_is_lost(profile, done, old.image.path, new.image.path)
+
+
+def what_would_be_carried(profile: Profile, old: Program, new: Program) -> Account | None:
+    """What becomes of the counts of a profile of the program `old` in `new`.
+
+    None where nobody can tell: it tells of no code, or is of another program.
+    """
+    for form in profile.forms():
+        try:
+            _refuse_other_builds(form, old, new)
+            done = form.reader.carried_to_build(form.content, old, new, str(form.path))
+        except InputError:
+            return None
+        if done is not None:
+            return done[1]
+    return None
 
 
 def _read(path: Path) -> WrittenProfile[Any]:

@@ -10,20 +10,25 @@ from functools import cached_property
 import numpy as np
 
 from lbr2pgo.profiles.carried.probe_flow import ProbeFlow
+from lbr2pgo.profiles.llvm.calls_by_lines import with_calls
 from lbr2pgo.program.code.decode import texts
-from lbr2pgo.program.code.instructions import CALLS, Kind
+from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.demangle import short_name, without_unique_suffix
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ProbeKind, ProbeTable
-from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses, placed_addresses
+from lbr2pgo.support.addresses import LAST_ADDRESS, ByteRanges, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import distinct, place_of
+from lbr2pgo.support.intervals import numbers_in
 
 UNSEEN = 255
 """In place of a kind: the optimizer took the probe away, or there is none of this number."""
-_MOST_COPIES = 8
-"""Of a probe whose code is read: the code of all is much alike."""
+_LAST = 0xFFFF
+"""The largest number that clang gives a probe."""
+_Key = tuple[int, int]
+"""GUID of a function, and number of a probe."""
 _NUMBER = re.compile(r"-?(?:0x)?[0-9a-f]+\b")
 _OWN_PLACE = re.compile(r"[-\w]*\(%r(?:ip|sp|bp)\)|\[sp.*?\]|\(sp\)")
 """Operands that move with the code, or with the frame."""
@@ -75,8 +80,8 @@ class ProbedCode:
         return number in self._row
 
     def checksum(self, number: int) -> int:
-        """Of a function's control flow."""
-        return int(self._known.checksum[self._row[number]])
+        """Of a function's control flow; 0 where there is no such function."""
+        return int(self._known.checksum[self._row[number]]) if self.has(number) else 0
 
     def is_ambiguous(self, number: int) -> bool:
         """Whether functions of its name differ."""
@@ -102,112 +107,112 @@ class ProbedCode:
 
     def flow(self, number: int) -> ProbeFlow | None:
         """Of a function's own code; None where there is none, or of several functions."""
-        tree = self._table.tree
-        is_own = (tree.parent < 0) & (tree.guid == np.uint64(number))
-        rows = np.flatnonzero(is_own[self._table.node])
+        rows = self._rows(np.array([number], np.uint64))
+        rows = rows[self._table.tree.parent[self._table.node[rows]] < 0]
         address = placed_addresses(self._table.address[rows])
         regions = self._program.regions
-        if len(distinct(regions.parent[regions.containing(address)])) != 1:
+        region = regions.containing(address)
+        if (region < 0).any() or len(distinct(regions.parent[region])) != 1:
             return None
         return ProbeFlow(self._program, address, self._table.index[rows].astype(np.int64))
 
+    def _rows(self, numbers: U64) -> I64:
+        """The probes of these functions, wherever they were inlined."""
+        order, sorted_numbers = self._by_function
+        first = np.searchsorted(sorted_numbers, numbers, side="left")
+        past = np.searchsorted(sorted_numbers, numbers, side="right")
+        rows = np.sort(order[numbers_in(first, past)])
+        return rows[self._table.index[rows] <= _LAST]
+
+    @cached_property
+    def _by_function(self) -> tuple[I64, U64]:
+        number = self._table.tree.guid[self._table.node]
+        order = np.argsort(number, kind="stable")
+        return order, number[order]
+
     @cached_property
     def _table(self) -> ProbeTable:
-        return self._program.probes.table()
+        table = self._program.probes.table()
+        if table.is_call.any():
+            return table
+        debug = DebugInfo(self._program.debug_files)
+        return with_calls(table, self._program.branches.address, debug)
 
-    def _read(self, guids: U64) -> Iterator[tuple[int, ProbedFunction]]:
-        table, tree = self._table, self._table.tree
-        rows = np.flatnonzero(np.isin(tree.guid[table.node], guids))
-        calls = rows[table.is_call[rows]]
-        blocks = rows[table.kind[rows] == ProbeKind.BLOCK]
-        sites = np.flatnonzero((tree.site > 0) & np.isin(tree.guid[tree.parent], guids))
-        callees: dict[tuple[int, int], set[str]] = defaultdict(set)
-        for node in sites.tolist():
-            key = int(tree.guid[tree.parent[node]]), int(tree.site[node])
-            callees[key].add(_source_name(tree.name(node)))
-        for row, names in self._called(calls):
-            callees[self._key(row)].update(names)
-        words: dict[tuple[int, int], Counter[str]] = defaultdict(Counter)
-        for row, found in self._words(blocks):
-            words[self._key(row)].update(found)
-        kinds: dict[int, dict[int, int]] = {guid: {} for guid in guids.tolist()}
+    def _read(self, numbers: U64) -> Iterator[tuple[int, ProbedFunction]]:
+        rows = self._rows(numbers)
+        callees, words = self._callees(numbers, rows), self._words(rows)
+        kinds: dict[int, dict[int, int]] = {number: {} for number in numbers.tolist()}
+        for number, index in callees:
+            kinds[number][index] = ProbeKind.DIRECT_CALL
         for row in rows.tolist():
-            guid, index = self._key(row)
-            kinds[guid][index] = int(table.kind[row])
-        for guid, index in callees:
-            kinds[guid].setdefault(index, ProbeKind.DIRECT_CALL)
-        for guid, of_index in kinds.items():
-            size = max(of_index, default=0) + 1
-            kind = np.full(size, UNSEEN, np.uint8)
-            kind[list(of_index)] = list(of_index.values())
-            yield (
-                guid,
-                ProbedFunction(
-                    kind,
-                    [frozenset(callees.get((guid, index), ())) for index in range(size)],
-                    [words.get((guid, index), Counter()) for index in range(size)],
-                ),
-            )
+            number, index = self._key(row)
+            kinds[number][index] = int(self._table.kind[row])
+        for number, known in kinds.items():
+            kind = np.full(max(known, default=0) + 1, UNSEEN, np.uint8)
+            kind[list(known)] = list(known.values())
+            keys = [(number, index) for index in range(len(kind))]
+            called = [frozenset(callees.get(key, ())) for key in keys]
+            yield number, ProbedFunction(kind, called, [words.get(key, Counter()) for key in keys])
 
     def _key(self, row: int) -> tuple[int, int]:
         table = self._table
         return int(table.tree.guid[table.node[row]]), int(table.index[row])
 
-    def _called(self, rows: I64) -> Iterator[tuple[int, set[str]]]:
-        """The names of what call probes call, of those with a direct call."""
-        address = placed_addresses(self._table.address[rows])
-        code = self._program.instructions_for(address)
-        at = code.index_of(address)
+    def _callees(self, numbers: U64, rows: I64) -> dict[_Key, set[str]]:
+        """The names of what calls of these functions call, and of what was inlined in place."""
+        found: dict[_Key, set[str]] = defaultdict(set)
+        tree = self._table.tree
+        is_inlined = (
+            (tree.site > 0) & (tree.site <= _LAST) & np.isin(tree.guid[tree.parent], numbers)
+        )
+        for node in np.flatnonzero(is_inlined).tolist():
+            key = int(tree.guid[tree.parent[node]]), int(tree.site[node])
+            found[key].add(_source_name(tree.name(node)))
+        rows = rows[self._table.is_call[rows]]
+        code, at = self._code_at(rows)
         is_direct = (at >= 0) & code.has_target[at]
         rows, target = rows[is_direct], code.target[at[is_direct]]
         regions = self._program.regions
         region = regions.containing(target)
         for row, number, to in zip(rows.tolist(), region.tolist(), target.tolist(), strict=True):
             if number >= 0 and int(regions.start[number]) == to:
-                names = regions.aliases(number) or (regions.label(number),)
-                yield row, {_source_name(name) for name in names if name}
+                names = regions.aliases(number) or (regions.label(number).partition("@")[0],)
+                found[self._key(row)].update(_source_name(name) for name in names if name)
+        return found
 
-    def _words(self, rows: I64) -> Iterator[tuple[int, Counter[str]]]:
-        """Words of the code of block probes."""
-        rows = rows[_rank(self._table, rows) < _MOST_COPIES]
-        address = placed_addresses(self._table.address[rows])
-        starts = distinct(address)
-        ends = self._ends(starts)
-        found = {
-            start: Counter(word for _, _, text in lines for word in _words_of(text))
-            for start, lines in zip(
-                starts.tolist(), texts(self._program.image, ByteRanges(starts, ends)), strict=True
-            )
-        }
-        for row, start in zip(rows.tolist(), address.tolist(), strict=True):
-            yield row, found[start]
-
-    def _ends(self, starts: PlacedAddresses) -> PlacedAddresses:
-        """Behind the last instruction before the next probe, or behind the next jump."""
-        code = self._program.instructions_for(starts)
+    def _words(self, rows: I64) -> dict[_Key, Counter[str]]:
+        """Words of the code of block probes, up to the next one or the next jump."""
+        rows = rows[self._table.kind[rows] == ProbeKind.BLOCK]
+        code, at = self._code_at(rows)
+        rows, at = rows[at >= 0], distinct(at[at >= 0])
+        starts = code.address[at]
+        jumps = np.flatnonzero(~np.isin(code.kind, (Kind.OTHER, *CALLS)))
+        jump = np.append(jumps, len(code) - 1)[np.searchsorted(jumps, at)]
         probed = distinct(self._table.address[self._table.kind == ProbeKind.BLOCK])
-        following = np.searchsorted(probed, starts, side="right")
-        end = np.append(probed, np.iinfo(np.uint64).max)[following]
-        leaving = np.flatnonzero(~np.isin(code.kind, (Kind.OTHER, *CALLS)))
-        behind = np.append(code.end_of(leaving), code.end[-1:])
-        jump = behind[np.searchsorted(code.address[leaving], starts)]
-        return placed_addresses(np.minimum(end, np.maximum(jump, starts)))
+        behind = np.append(probed, LAST_ADDRESS)[np.searchsorted(probed, starts, side="right")]
+        ends = placed_addresses(np.minimum(code.end_of(jump), behind))
+        found: dict[_Key, Counter[str]] = defaultdict(Counter)
+        if len(rows):
+            read = texts(self._program.image, ByteRanges(starts, ends))
+            words = [
+                Counter(word for _, _, said in lines for word in _words_of(said)) for lines in read
+            ]
+            for row, place in zip(
+                rows.tolist(), place_of(self._table.address[rows], starts).tolist(), strict=True
+            ):
+                found[self._key(row)].update(words[place])
+        return found
+
+    def _code_at(self, rows: I64) -> tuple[InstructionTable, I64]:
+        """Instructions, and the row of the one at each of these probes; -1 where there is none."""
+        address = placed_addresses(self._table.address[rows])
+        code = self._program.instructions_for(address)
+        return code, code.index_of(address)
 
 
 def _source_name(name: str) -> str:
     """What the source calls it: linkage names of static functions have what they take in them."""
     return short_name(without_unique_suffix(name))
-
-
-def _rank(table: ProbeTable, rows: I64) -> I64:
-    """How many copies of the same probe stand before each row."""
-    seen: Counter[tuple[int, int]] = Counter()
-    rank = []
-    guids, indexes = table.tree.guid[table.node[rows]], table.index[rows]
-    for key in zip(guids.tolist(), indexes.tolist(), strict=True):
-        rank.append(seen[key])
-        seen[key] += 1
-    return np.array(rank, np.int64)
 
 
 def _words_of(text: str) -> Iterable[str]:

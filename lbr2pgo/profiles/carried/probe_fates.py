@@ -14,12 +14,20 @@ from lbr2pgo.profiles.llvm.sample_names import Location, Name, guid
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError
 
 
 def carried_probes(
     profile: SampleProfile, old: Program, new: Program
 ) -> tuple[SampleProfile, Account]:
-    """A profile of the old build's probes for the new one, and what became of its counts."""
+    """A profile of the old build's probes for the new one, and what became of its counts.
+
+    Raises InputError for a build without probes.
+    """
+    for program in (old, new):
+        if not program.probes.present:
+            cure = "Build it with -fpseudo-probe-for-profiling."
+            raise InputError("has no pseudo probes", where=program.image.path, cure=cure)
     fates = ProbeFates(profile, ProbedCode(old), ProbedCode(new))
     return carried_samples(profile, fates), fates.account
 
@@ -63,14 +71,19 @@ class ProbeFate:
         return Way.CHANGED if is_there else Way.LOST
 
     def fill(self, body: dict[Location, int]) -> int:
-        """Let the flow of control tell the counts, see `SampleFate`."""
-        if self.flow is None or not body:
+        """Let counts add up, see `SampleFate`.
+
+        A new place that nothing seems to lead to gets none: zero would tell the compiler that it
+        is cold, which its own inference knows better.
+        """
+        if self.probes is None or self.flow is None or not body:
             return 0
         before = sum(body.values())
         copies = {index for index, discriminator in body if discriminator}
         known = {index: count for (index, _), count in body.items() if index not in copies}
-        for index, count in self.flow.counts(known).items():
-            if index not in copies:
+        sure = {self.probes.to[index] for index in self.probes.sure}
+        for index, count in self.flow.counts(known, sure).items():
+            if index not in copies and (count or index in known):
                 body[index, 0] = count
         return sum(body.values()) - before
 
@@ -102,14 +115,15 @@ class ProbeFates:
 
     def _find(self, name: Name) -> ProbeFate:
         number = guid(name)
-        told, there = self._told.get(number, 0), self._successors.of(number)
+        there = self._successors.of(number)
+        told = self._told.get(number) or self._old.checksum(number)
         if there is None:
             is_known = self._old.has(number)
             return ProbeFate(name, told, is_gone=is_known, is_unknown=not is_known)
         now, checksum = self._name(name, there), self._new.checksum(there)
         if told in (0, checksum):
             return ProbeFate(now, told)
-        if self._old.checksum(number) != told:
+        if self._old.checksum(number) != told or self._new.is_ambiguous(there):
             return ProbeFate(now, told, is_unknown=True)
         probes = self._successors.probes(number)
         parts = tuple(
@@ -132,7 +146,8 @@ class ProbeFates:
 
 
 def _told(profile: SampleProfile) -> Mapping[int, int]:
-    """The checksum of each function, by its GUID."""
+    """The checksum of each function, by its GUID; 0 of one that only calls another one."""
+    callers = (frame for key in profile.functions if isinstance(key, tuple) for frame in key[:-1])
     found: dict[int, int] = {}
 
     def tell(function: FunctionSamples) -> None:
@@ -142,4 +157,4 @@ def _told(profile: SampleProfile) -> Mapping[int, int]:
 
     for function in profile.functions.values():
         tell(function)
-    return found
+    return {**{guid(frame.function): 0 for frame in callers}, **found}
