@@ -26,9 +26,9 @@ NAMES = {
     "turns": "threads that take work from each other",
     "threads": "threads that don't",
     "processes": "forks",
-    "loading": "loads a library",
+    "calls": "calls in every way",
 }
-FLAGS = ("-O2", "-g", "-pthread", f"-I{PROGRAMS}")
+FLAGS = ("-O2", "-g", "-w", "-pthread", f"-I{PROGRAMS}")
 NOBODY = "65534"
 
 
@@ -45,11 +45,8 @@ def load(processes: int) -> Iterator[None]:
 
 
 def build(name: str, where: Path, *flags: str) -> Path:
-    """A program, with the library that one of them loads beside it."""
+    """A program."""
     where.mkdir(parents=True, exist_ok=True)
-    if name == "loading":
-        library = ("-shared", "-fPIC", PROGRAMS / "library.c", "-o", where / "library.so")
-        subprocess.run(["clang-22", "-O2", *library], check=True)
     out = where / name
     subprocess.run(["clang-22", *FLAGS, *flags, PROGRAMS / f"{name}.c", "-o", out], check=True)
     return out
