@@ -50,6 +50,12 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--git", metavar="REV[..REV]",
         help="both from the repository here; of one REV, the source now is what lies here",
     )  # fmt: skip
+    parser.add_argument(
+        "--committed", action="store_true",
+        help="from the commit that its provenance (convert --provenance) names to the tree that it "
+        "lies in; for builds: says one line, uses it as it is where nobody knows, and touches no "
+        "file that holds the same",
+    )  # fmt: skip
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="NEW")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="what became of the counts, by function"
@@ -63,6 +69,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Carry, write, and say how much it is."""
+    if args.committed:
+        return _run_committed(args)
     from lbr2pgo.profiles.carried.carry import carry
     from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable, write_pieces
 
@@ -77,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json is not None:
         written = json.dumps(account.as_json(), indent=1) + "\n"
         write_pieces(args.json, [written.encode("utf-8", "surrogateescape")])
-    least = "" if is_enough else f", and --min-carried is {args.min_carried:.1%}"
+    least = "" if is_enough else f", and {_least(args)}"
     messages.say(done.verdict + least)
     for line in _summary(account):
         messages.say(line)
@@ -85,6 +93,29 @@ def run(args: argparse.Namespace) -> int:
         return REFUSED
     messages.wrote(args.output, done.next_step(args.output))
     return 0
+
+
+def _run_committed(args: argparse.Namespace) -> int:
+    from lbr2pgo.provenance.carrying import carry_committed
+    from lbr2pgo.support.errors import InputError
+    from lbr2pgo.support.output import refuse_overwriting
+
+    if any((args.old, args.new, args.git, args.json)):
+        raise InputError(
+            "a committed profile's provenance tells its trees",
+            cure="Leave out --committed, or --from, --to, --git and --json.",
+        )
+    refuse_overwriting([args.output], [args.profile])
+    done = carry_committed(args.profile)
+    is_enough = done.share >= args.min_carried
+    messages.say(done.said + ("" if is_enough else f", and {_least(args)}"))
+    if is_enough:
+        done.write(args.output)
+    return 0 if is_enough else REFUSED
+
+
+def _least(args: argparse.Namespace) -> str:
+    return f"--min-carried is {args.min_carried:.1%}"
 
 
 def _summary(account: Account) -> Iterator[str]:

@@ -92,3 +92,14 @@ def test_mistakes_are_one_sentence(command, folder: Path, words: str, why: str) 
     assert len(answer.err.splitlines()) <= 2
     assert not (folder / "new.prof").exists()
     assert (folder / "old.prof").read_text() == PROFILE
+
+
+def test_a_committed_profile_says_one_line(command, folder: Path) -> None:
+    answer = command("carry", "old.prof", "--committed", "-o", "new.prof")
+    assert (answer.code, answer.out) == (0, "")
+    said = "old.prof is used as it is: it has no provenance (convert --provenance)"
+    assert answer.err.splitlines() == [said]
+    assert (folder / "new.prof").read_text() == PROFILE
+    answer = command("carry", "old.prof", "--committed", "--git", "HEAD", "-o", "new.prof")
+    assert answer.code == 2
+    assert "a committed profile's provenance tells its trees" in answer.err

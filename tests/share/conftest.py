@@ -26,13 +26,14 @@ cmake_minimum_required(VERSION 3.20)
 project(app LANGUAGES C)
 find_package(lbr2pgo REQUIRED)
 add_executable(app app.c)
-lbr2pgo_profile(TARGET app {profile}{probes})
+lbr2pgo_profile(TARGET app {profile}{probes}{carry})
 {propeller}
 lbr2pgo_bolt(TARGET app {fdata})
 """
 MAKE = """\
 CC = clang-22
 {probes}
+{carry}
 include $(shell lbr2pgo share make)/lbr2pgo.mk
 $(eval $(call lbr2pgo-profile,app.prof{profile}))
 {propeller}
@@ -54,6 +55,7 @@ lbr2pgo_profile = 'app.prof'
 lbr2pgo_fdata = 'app.fdata'
 {recordings}
 {probes}
+{carry}
 {propeller}
 lbr2pgo_training = get_option('training')
 subdir('lbr2pgo')
@@ -72,6 +74,17 @@ PROPELLER = {
     "lbr2pgo_propeller_binary = 'app.mapped'",
 }
 """How a project asks for a layout by clang and lld, of stored files or of a recording."""
+CARRY = {
+    ("cmake", "carry"): " CARRY",
+    ("cmake", "retrain"): " CARRY RETRAIN 3",
+    ("make", "carry"): "LBR2PGO_CARRY = 1",
+    ("make", "retrain"): "LBR2PGO_CARRY = 1\nLBR2PGO_RETRAIN = cp trained.prof app.prof",
+    ("meson", "carry"): "lbr2pgo_carry = true",
+    ("meson", "retrain"): "lbr2pgo_carry = true\n"
+    "lbr2pgo_retrain = ['cp', '@0@/trained.prof'.format(meson.project_source_root()),"
+    " '@0@/app.prof'.format(meson.project_source_root())]",
+}
+"""How it asks for a committed profile to be carried, and what it does where too little is left."""
 
 
 @dataclass(frozen=True)
@@ -141,6 +154,8 @@ class Wish:
     probes: bool
     propeller: str
     """How it asks for a layout by the compiler; empty where it does not."""
+    carry: str
+    """How it asks for a profile to be carried; empty where it does not."""
 
 
 @pytest.fixture(scope="session")
@@ -166,11 +181,17 @@ def project(tmp_path: Path, profiles: Path, tool: Tool) -> Callable[..., Project
         tool(name)
 
     def make(
-        build_system: str, *, recorded: bool = False, probes: bool = False, propeller: str = ""
+        build_system: str,
+        *,
+        recorded: bool = False,
+        probes: bool = False,
+        propeller: str = "",
+        carry: str = "",
     ) -> Project:
         shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
         propeller = PROPELLER[build_system, propeller] if propeller else ""
-        wish = Wish(tmp_path, profiles, tool, recorded, probes, propeller)
+        carry = CARRY[build_system, carry] if carry else ""
+        wish = Wish(tmp_path, profiles, tool, recorded, probes, propeller, carry)
         return PROJECTS[build_system](wish)
 
     return make
@@ -184,6 +205,7 @@ def _cmake(wish: Wish) -> Project:
         fdata=recording if wish.recorded else "PROFILE app.fdata",
         probes=" PROBES" if wish.probes else "",
         propeller=wish.propeller,
+        carry=wish.carry,
     )
     (wish.folder / "CMakeLists.txt").write_text(text)
     options = ("-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", f"-Dlbr2pgo_DIR={SHARE / 'cmake'}")
@@ -202,7 +224,13 @@ def _make(wish: Wish) -> Project:
     wish.tool("make")
     recording = ",perf.data,app.recorded" if wish.recorded else ""
     wanted = "LBR2PGO_PROBES = 1" if wish.probes else ""
-    text = MAKE.format(profile=recording, fdata=recording, probes=wanted, propeller=wish.propeller)
+    text = MAKE.format(
+        profile=recording,
+        fdata=recording,
+        probes=wanted,
+        propeller=wish.propeller,
+        carry=wish.carry,
+    )
     (wish.folder / "Makefile").write_text(text)
     build = (("make",),)
     training = (("make", "LBR2PGO_TRAINING=1", "app.training"),)
@@ -222,6 +250,7 @@ def _meson(wish: Wish) -> Project:
         recordings="\n".join(recordings) if wish.recorded else "",
         probes="lbr2pgo_probes = true" if wish.probes else "",
         propeller=wish.propeller,
+        carry=wish.carry,
     )
     (wish.folder / "meson.build").write_text(text)
     option = "option('training', type: 'boolean', value: false)\n"

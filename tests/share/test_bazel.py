@@ -136,6 +136,22 @@ def test_files_that_are_there_are_used(evaluate) -> None:
     assert (convert["recorded"], convert["out"]) == ("app.old", "m.prof")
 
 
+def test_a_committed_profile_is_carried(evaluate) -> None:
+    wanted = (
+        'lbr2pgo_profile(name = "p", profile = "app.prof", carry = ["a.c"], min_carried = "0.8")'
+    )
+    pgo, calls = evaluate("app.prof", build=f"json.encode([{wanted}, calls])")
+    assert pgo["copts"][-1] == "-fprofile-sample-use=$(location p.carried)"
+    assert pgo["inputs"] == ["p.carried"]
+    (carry,) = calls
+    assert (carry["profile"], carry["sources"], carry["min_carried"]) == (
+        "app.prof",
+        ["a.c"],
+        "0.8",
+    )
+    assert evaluate(build=f"json.encode([{wanted}, calls])")[1] == []
+
+
 def test_a_recording_without_its_binary_makes_no_profile(evaluate) -> None:
     _, made, calls = evaluate("perf.data")
     assert made["profile"] is None

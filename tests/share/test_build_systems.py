@@ -6,6 +6,7 @@ import filecmp
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -227,3 +228,68 @@ def test_a_compiler_that_is_too_old_is_said(project, build_system, tool, tmp_pat
     assert done.code == 0, done.text
     assert "-fdebug-info-for-profiling" in done.said(WARNING)[0]
     assert checksum(app.app).startswith("checksum")
+
+
+GONE = "int gone(int x) {\n    return x + 1;\n}\n"
+EDITED = ("static int", "/* moved\n   by\n   three lines */\nstatic int")
+
+
+@pytest.fixture
+def commit(tool, run):
+    """`commit(project)`: puts its source as it is into a repository, and makes that's profile."""
+
+    def commit(app, name: str = "app.prof") -> None:
+        folder, own = app.folder, (sys.executable, "-m", "lbr2pgo")
+        git = (tool("git"), "-C", folder, "-c", "user.name=a", "-c", "user.email=a@example")
+        run(*git, "init", "-q")
+        run(*git, "add", "app.c")
+        run(*git, "commit", "-qm", "one", "--allow-empty")
+        plain = folder / "plain"
+        how = ("-O2", "-g1", "-fdebug-info-for-profiling", "app.c", "-o", plain)
+        run(tool("clang-22"), *how, cwd=folder)
+        run(*own, "record", "--reproducible", "-o", folder / "data", "--", plain, "3")
+        written = ("--llvm", folder / name, "--provenance")
+        run(*own, "convert", folder / "data.exact", "--binary", plain, *written)
+
+    return commit
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_a_committed_profile_goes_with_the_source(project, commit, build_system):
+    app = project(build_system, carry="carry")
+    commit(app)
+    first = app.build()
+    assert first.code == 0, first.text
+    assert len(first.said("app.prof: 100.0% of the counts carried since ")) == 1
+    source = app.folder / "app.c"
+    source.write_text(source.read_text().replace(*EDITED, 1))
+    second = app.build(again=True)
+    assert second.code == 0, second.text
+    (line,) = second.said("of the counts carried since ")
+    assert float(line.split("app.prof: ")[1].split("%")[0]) > 99
+    (fit,) = second.said("stale: counts that") or second.said("fits ")
+    assert "carried" in fit
+    stamp = os.stat(app.app).st_mtime_ns
+    assert app.build().code == 0
+    assert os.stat(app.app).st_mtime_ns == stamp
+
+
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_it_is_trained_anew_where_too_little_is_left(project, commit, build_system):
+    app = project(build_system, carry="retrain")
+    with (app.folder / "app.c").open("a") as source_file:
+        source_file.write(GONE)
+    commit(app)
+    profile, source = app.folder / "app.prof", app.folder / "app.c"
+    shutil.copy(profile, app.folder / "trained.prof")
+    profile.write_text(profile.read_text() + "gone:900000000:9\n 1: 900000000\n")
+    first = app.build()
+    assert first.code == 0, first.text
+    assert first.said("of the counts carried since ")
+    assert not first.said("--min-carried")
+    source.write_text(source.read_text().replace(GONE, ""))
+    second = app.build(again=True)
+    assert second.code == 0, second.text
+    assert second.said(", and --min-carried is 80.0%")
+    (fit,) = second.said("stale: counts that") or second.said("fits ")
+    assert float(fit.partition("% stale")[0].rpartition(" ")[2] if "stale" in fit else 0) < 5

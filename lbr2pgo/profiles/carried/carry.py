@@ -27,6 +27,10 @@ _MUCH_LOST = 0.02
 """Share of the counts without a place that makes a program doubtful."""
 
 
+class UnrelatedError(InputError):
+    """Next to nothing of a profile is in what it is to be carried to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Carried:
     """A profile for a later source tree."""
@@ -131,7 +135,7 @@ def _unless_all_is_lost(
 ) -> Carried:
     content, account = done
     if account.carried() < _RELATED:
-        raise InputError(f"nothing in {new} is what {old} had", cure="Name two of one program.")
+        raise UnrelatedError(f"nothing in {new} is what {old} had", cure="Name two of one program.")
     return Carried(profile, content, account)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import tarfile
 from collections import defaultdict
@@ -30,6 +31,20 @@ class SourceTree:
             raise InputError("is no directory", where=str(root), cure=cure)
         with readable(root):
             files = {path.relative_to(root).as_posix(): path.read_bytes() for path in _in(root)}
+        return cls(files, str(root))
+
+    @classmethod
+    def of_working_tree(cls, root: Path) -> SourceTree:
+        """Of the files in a repository that git knows, or would: none that a build has made."""
+        words = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+        done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, check=True)
+        names = (os.fsdecode(name) for name in done.stdout.split(b"\0"))
+        paths = (root / name for name in names if PurePosixPath(name).suffix.lower() in SUFFIXES)
+        files = {
+            path.relative_to(root).as_posix(): path.read_bytes()
+            for path in paths
+            if path.is_file() and not path.is_symlink()
+        }
         return cls(files, str(root))
 
     @classmethod

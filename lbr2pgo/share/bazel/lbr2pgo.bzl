@@ -24,6 +24,9 @@ With `--define=lbr2pgo=training`, and `--platform_suffix=-training` for a folder
 builds a program that is recorded and not shipped: no profile is used, and clang is given
 frame pointers, for call chains, and `training_flags` of `lbr2pgo_profile` behind its other flags.
 
+With `carry = glob(["*.c"])`, the sources, `lbr2pgo_profile` moves the counts of a committed profile to
+where its lines are now (docs/carrying.md); with `min_carried = "0.8"` fewer end the build.
+
 Instead of files, all take `recordings` and `recorded`, the binary that was recorded. A file that
 isn't there yet gives a plain build and a line of warning. A stale profile is used, and how stale it
 is stands in the log; another program's ends the build. The command lbr2pgo must be in the PATH of
@@ -78,6 +81,28 @@ _convert = rule(
         "out": attr.output(mandatory = True),
         "recorded": attr.label(allow_single_file = True, mandatory = True),
         "recordings": attr.label_list(allow_files = True, mandatory = True),
+    },
+)
+
+def _carry_impl(ctx):
+    # The profile is a link into the work tree, which git tells of.
+    _run(
+        ctx,
+        inputs = [ctx.file.profile] + ctx.files.sources,
+        outputs = [ctx.outputs.out],
+        mnemonic = "Lbr2pgoCarry",
+        command = 'lbr2pgo carry --committed "$(realpath "$1")" -o "$2" --min-carried "$3"',
+        arguments = [ctx.file.profile.path, ctx.outputs.out.path, ctx.attr.min_carried],
+    )
+    return [DefaultInfo(files = depset([ctx.outputs.out]))]
+
+_carry = rule(
+    implementation = _carry_impl,
+    attrs = {
+        "min_carried": attr.string(mandatory = True),
+        "out": attr.output(mandatory = True),
+        "profile": attr.label(allow_single_file = True, mandatory = True),
+        "sources": attr.label_list(allow_files = True, mandatory = True),
     },
 )
 
@@ -144,7 +169,7 @@ def _find_profile(name, form, profile, recordings, recorded):
     _convert(name = out + "_convert", form = form, out = out, recorded = recorded, recordings = recordings)
     return out
 
-def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False, compiler = "clang", training_flags = ["-O1"]):
+def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, probes = False, compiler = "clang", training_flags = ["-O1"], carry = [], min_carried = "0"):
     """Finds or makes a sample profile for clang or GCC.
 
     Args:
@@ -154,6 +179,8 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
       recorded: the binary that was recorded, a file of this package.
       probes: compile with pseudo probes (docs/probes.md).
       compiler: "clang" or "gcc": macros can't see it.
+      carry: sources, whenever one of which changes the counts of a committed profile are moved to where its lines are.
+      min_carried: share of the counts, from 0 to 1, below which the build fails.
       training_flags: of clang with --define=lbr2pgo=training, behind frame pointers for call chains.
 
     Returns:
@@ -162,6 +189,10 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
     """
     is_gcc = compiler == "gcc"
     found = _find_profile(name, "--afdo" if is_gcc else "--llvm", profile, recordings, recorded)
+    if found and carry and not recordings:
+        carried = name + ".carried"
+        _carry(name = carried + "_carry", profile = found, sources = carry, min_carried = min_carried, out = carried)
+        found = carried
     flag = "-fauto-profile" if is_gcc else "-fprofile-sample-use"
     use = ["{}=$(location {})".format(flag, found)] if found else []
     lines = ["-g1"] if is_gcc else ["-g1", "-fdebug-info-for-profiling"]

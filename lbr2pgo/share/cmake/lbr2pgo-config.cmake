@@ -14,7 +14,9 @@
 #     RECORDING file… BINARY elf      recordings, and the binary that was recorded
 #     TRAIN [argument…]               record a run of the target, in its source directory
 #
-# lbr2pgo_profile also takes PROBES: compile the target with pseudo probes (docs/probes.md).
+# lbr2pgo_profile also takes PROBES: compile the target with pseudo probes (docs/probes.md); and
+# CARRY: use a committed PROFILE's counts where the lines are now (docs/carrying.md), or, where less
+# than LBR2PGO_MIN_CARRIED of them is left, RETRAIN [argument…], as TRAIN does.
 #
 # With -DLBR2PGO_TRAINING=ON, a build directory is for programs that are recorded, not shipped: no
 # profile is used, and LBR2PGO_TRAINING_FLAGS go to clang behind all others, with frame pointers
@@ -39,12 +41,13 @@ set(LBR2PGO_BOLT_OPTIONS "" CACHE STRING "Options of llvm-bolt, in place of lbr2
 set(LBR2PGO_MAX_STALE 0.5 CACHE STRING "A profile with more that has no place is refused")
 set(LBR2PGO_MAX_MISSING 0.5 CACHE STRING "A profile with more in unknown functions is refused")
 
+set(LBR2PGO_MIN_CARRIED 0.8 CACHE STRING "With RETRAIN, share of the counts to go on with")
 option(LBR2PGO_TRAINING "Build what is to be recorded, and not shipped" OFF)
 set(LBR2PGO_TRAINING_FLAGS "-O1" CACHE STRING "Of clang in training builds, behind all others")
 
 # Build a target with its sample profile.
 function(lbr2pgo_profile)
-    _lbr2pgo_parse(lbr2pgo_profile PROBES ${ARGN})
+    _lbr2pgo_parse(lbr2pgo_profile "PROBES;CARRY" ${ARGN})
     _lbr2pgo_dialect()
     _lbr2pgo_languages(languages ${known})
     if(NOT languages)
@@ -62,6 +65,9 @@ function(lbr2pgo_profile)
     if(LBR2PGO_TRAINING)
         _lbr2pgo_train_options(${arg_TARGET})
         return()
+    endif()
+    if(arg_CARRY)
+        _lbr2pgo_carry("${CMAKE_CURRENT_BINARY_DIR}/${arg_TARGET}.carried.${ending}")
     endif()
     if(arg_MODE STREQUAL "TRAIN")
         _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-training)
@@ -177,7 +183,8 @@ endfunction()
 
 # Sets arg_TARGET, arg_MODE and the values of each mode; stops at what makes no sense.
 macro(_lbr2pgo_parse caller options)
-    cmake_parse_arguments(arg "${options}" "TARGET;PROFILE;BINARY" "RECORDING;TRAIN" ${ARGN})
+    set(lists RECORDING TRAIN RETRAIN)
+    cmake_parse_arguments(arg "${options}" "TARGET;PROFILE;BINARY" "${lists}" ${ARGN})
     set(arg_MODE ${ARGN})
     list(FILTER arg_MODE INCLUDE REGEX "^(PROFILE|RECORDING|TRAIN)$")
     if(NOT TARGET "${arg_TARGET}")
@@ -194,6 +201,9 @@ macro(_lbr2pgo_parse caller options)
     endif()
     if(arg_BINARY AND NOT arg_MODE STREQUAL "RECORDING")
         message(FATAL_ERROR "${caller}: BINARY goes with RECORDING")
+    endif()
+    if(arg_CARRY AND NOT arg_MODE STREQUAL "PROFILE")
+        message(FATAL_ERROR "${caller}: CARRY goes with PROFILE")
     endif()
     if(NOT arg_MODE STREQUAL "TRAIN" AND NOT arg_${arg_MODE})
         message(FATAL_ERROR "${caller}: ${arg_MODE} needs a file")
@@ -277,6 +287,36 @@ function(_lbr2pgo_find_profile result form trained name)
     )
     set(${result} "${output}" PARENT_SCOPE)
 endfunction()
+
+# Moves the counts of a committed profile to where its lines are now, into `output`, whenever a
+# source of the target changes; sets arg_PROFILE to it, or arg_MODE where too few are left.
+macro(_lbr2pgo_carry output)
+    _lbr2pgo_existing(committed "${arg_PROFILE}")
+    get_target_property(sources ${arg_TARGET} SOURCES)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${sources} "${committed}")
+    if(committed)
+        set(least "")
+        if(DEFINED arg_RETRAIN OR "RETRAIN" IN_LIST arg_KEYWORDS_MISSING_VALUES)
+            set(least --min-carried ${LBR2PGO_MIN_CARRIED})
+        endif()
+        execute_process(
+            COMMAND
+                "${LBR2PGO_EXECUTABLE}" carry --committed "${committed}" -o "${output}" ${least}
+            RESULT_VARIABLE result
+            ERROR_VARIABLE said
+            ERROR_STRIP_TRAILING_WHITESPACE
+        )
+        message(NOTICE "lbr2pgo: ${said}")
+        if(result EQUAL 0)
+            set(arg_PROFILE "${output}")
+        elseif(result EQUAL 1)
+            set(arg_MODE TRAIN)
+            set(arg_TRAIN ${arg_RETRAIN})
+        else()
+            message(FATAL_ERROR "lbr2pgo carry failed")
+        endif()
+    endif()
+endmacro()
 
 # All of these files with their full paths; or nothing, if one is missing.
 function(_lbr2pgo_existing result)

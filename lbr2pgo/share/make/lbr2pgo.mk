@@ -21,6 +21,10 @@
 #
 # With LBR2PGO_PROBES = 1 before the include, code is compiled with pseudo probes: see docs/probes.md.
 #
+# With LBR2PGO_CARRY = 1 before the include, the counts of a committed profile are moved to where its
+# lines are now (docs/carrying.md), in PROFILE.carried; where less than LBR2PGO_MIN_CARRIED of them is
+# left, the command LBR2PGO_RETRAIN is run, which is to write PROFILE anew.
+#
 # `make LBR2PGO_TRAINING=1` is for a program that is recorded and not shipped: it uses no profile, and
 # gives clang frame pointers, for call chains, and LBR2PGO_TRAINING_FLAGS behind all others.
 # $(LBR2PGO_SUFFIX) is then `.training`, else empty: put it behind the names of the program and its
@@ -34,6 +38,9 @@ LBR2PGO ?= lbr2pgo
 LBR2PGO_COMPILER ?= $(CC)
 LBR2PGO_BOLT_OPTIONS ?=
 LBR2PGO_PROBES ?=
+LBR2PGO_CARRY ?=
+LBR2PGO_MIN_CARRIED ?= 0.8
+LBR2PGO_RETRAIN ?=
 LBR2PGO_TRAINING ?=
 LBR2PGO_TRAINING_FLAGS ?= -O1
 LBR2PGO_SUFFIX := $(if $(LBR2PGO_TRAINING),.training)
@@ -46,10 +53,10 @@ LBR2PGO_LDFLAGS := -Wl,--build-id
 # $(call lbr2pgo-profile,PROFILE[,RECORDINGS,BINARY]): sets LBR2PGO_CFLAGS (for C++ too) and, if
 # there is a profile, LBR2PGO_PROFILE, on which objects must depend. For one program in a Makefile.
 define lbr2pgo-profile
-LBR2PGO_PROFILE := $(if $(_lbr2pgo-debug),$(call _lbr2pgo-usable,$1,$2,$3))
+LBR2PGO_PROFILE := $(if $(_lbr2pgo-debug),$(call _lbr2pgo-carried,$(call _lbr2pgo-usable,$1,$2,$3),$2))
 LBR2PGO_CFLAGS := $(_lbr2pgo-debug) $(_lbr2pgo-train)
 ifdef LBR2PGO_PROFILE
-LBR2PGO_CFLAGS += $(_lbr2pgo-use)=$1
+LBR2PGO_CFLAGS += $(_lbr2pgo-use)=$$(LBR2PGO_PROFILE)
 $(call _lbr2pgo-rule,$1,$2,$3,$(_lbr2pgo-form))
 endif
 .DEFAULT_GOAL := $(.DEFAULT_GOAL)
@@ -94,6 +101,12 @@ _lbr2pgo-missing = $(filter-out $(wildcard $1),$1)
 _lbr2pgo-usable = $(if $(LBR2PGO_TRAINING),,$(call _lbr2pgo-unless,$(call _lbr2pgo-missing,$(or \
     $(strip $2 $3),$1)),$1))
 _lbr2pgo-unless = $(if $1,$(warning lbr2pgo: warning: there is no $1 yet: a plain build),$2)
+
+# The profile, or where it is a committed one, what it is for the tree as it is now.
+_lbr2pgo-carried = $(if $(and $1,$(LBR2PGO_CARRY),$(if $2,,stored)),$(call _lbr2pgo-carry,$1),$1)
+_lbr2pgo-carry = $(info $(shell $(LBR2PGO) carry --committed $1 -o $1.carried \
+    $(if $(LBR2PGO_RETRAIN),--min-carried $(LBR2PGO_MIN_CARRIED)) 2>&1 || \
+    { $(or $(LBR2PGO_RETRAIN),false) >&2 && cp $1 $1.carried; }))$1.carried
 
 # What any build needs whose samples shall find their lines; nothing if the compiler is too old.
 _lbr2pgo-debug := -g1 -fdebug-info-for-profiling $(if $(LBR2PGO_PROBES),-fpseudo-probe-for-profiling)
