@@ -23,6 +23,7 @@ RULES = (
 SCHEMAS = {
     "github-actions.yml": "github-workflows",
     "gitlab-ci.yml": "gitlab-ci",
+    "retrain.yml": "github-workflows",
     "wheels.yml": "github-workflows",
 }
 
@@ -196,3 +197,81 @@ def test_a_pipeline_builds_plain_then_refreshes_then_optimises(
         refused = play("build")
         assert "the stored profile was refused" in refused
         assert flag not in refused
+
+
+@pytest.mark.slow
+def test_a_committed_profile_is_trained_anew_and_the_change_told(project: Path, run: Run) -> None:
+    workflow: dict[str, Any] = yaml.safe_load((RECIPES / "retrain.yml").read_text())
+    scripts = [step["run"] for step in workflow["jobs"]["retrain"]["steps"][2:] if "run" in step]
+    given = {"BUILD": "make clean all CC=clang-22", "TRAIN": "build/app 3"}
+    env = {**environment(project), **workflow["env"], **given}
+    profile, change = project / "profiles" / "app.prof", project / "change.md"
+
+    def play() -> str:
+        for script in scripts:
+            run("bash", "-e", "-c", script, cwd=project, env=env)
+        return change.read_text()
+
+    assert play() == "The first profile of build/app.\n"
+    first = profile.read_bytes()
+    assert profile.with_name("app.prof.json").exists()
+    play()
+    assert profile.read_bytes() == first
+    source = project / "interp.c"
+    source.write_text(source.read_text().replace("    if (depth == 0", "\n    if (depth == 0"))
+    changed = play()
+    assert profile.read_bytes() != first
+    assert changed.startswith("### sample profiles by source line")
+    assert sorted(path.name for path in project.iterdir() if "prof" in path.name) == ["profiles"]
+
+
+# ---- the packages
+
+CONTROL = """\
+Source: app
+Maintainer: A <a@example.org>
+Build-Depends: debhelper-compat (= 13)
+
+Package: app
+Architecture: any
+Depends: ${shlibs:Depends}, ${misc:Depends}
+Description: a program
+"""
+CHANGELOG = """\
+app (1.0) unstable; urgency=medium
+
+  * First.
+
+ -- A <a@example.org>  Thu, 01 Jan 2026 00:00:00 +0000
+"""
+
+
+@pytest.mark.slow
+def test_two_builds_of_a_debian_package_are_one(tmp_path: Path, tool: Tool, run: Run) -> None:
+    for name in ("dpkg-buildpackage", "dh", "clang-22"):
+        tool(name)
+    place = tmp_path / "app"
+    (place / "debian").mkdir(parents=True)
+    rules = (RECIPES / "debian-rules").read_text()
+    rules = re.sub(r"^TRAIN = .*", "TRAIN = ./app 3", rules, flags=re.MULTILINE)
+    for name, text in (("rules", rules), ("control", CONTROL), ("changelog", CHANGELOG),
+                       ("app.install", "app usr/bin\n")):  # fmt: skip
+        (place / "debian" / name).write_text(text)
+    (place / "debian" / "rules").chmod(0o755)
+    shutil.copy(TESTBINS / "src" / "interp.c", place / "app.c")
+    makefile = "app: app.c\n\t$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $<\nclean:\n\trm -f app\n"
+    (place / "Makefile").write_text(makefile)
+    env = {**environment(tmp_path), "CC": "clang-22"}
+    run("debian/rules", "retrain", cwd=place, env=env)
+    assert (place / "debian" / "app.prof.json").exists()
+    made = []
+    for where in ("one", "another/place"):
+        shutil.copytree(place, tmp_path / where / "app")
+        run("dpkg-buildpackage", "-b", "-us", "-uc", "-d", cwd=tmp_path / where / "app", env=env)
+        (package,) = (tmp_path / where).glob("app_1.0_*.deb")
+        made.append(package.read_bytes())
+    assert made[0] == made[1]
+    (place / "debian" / "app.prof").unlink()
+    run("dpkg-buildpackage", "-b", "-us", "-uc", "-d", cwd=place, env=env)
+    (plain,) = tmp_path.glob("app_1.0_*.deb")
+    assert plain.read_bytes() != made[0]
