@@ -1,13 +1,13 @@
-"""What a profile is worth after it was carried to later releases, beside what clang makes of it.
+"""What a profile is worth carried to later releases, beside what clang or BOLT make of it.
 
 ``python benchmarks/carried.py FOLDER OLD NEW... --sources=PATTERN [--leave-out=NAME]...
-[--flags=FLAGS] --train=WORDS [--arguments=WORDS] [--probes]``
+[--flags=FLAGS] --train=WORDS [--arguments=WORDS] [--profile=lines|probes|fdata]``
 
 OLD and NEW are source trees. OLD is built and recorded exactly; its profile goes into a build of
 each NEW as it is, as clang's own matching of stale profiles makes it, and carried. Printed is the
 share that each keeps of what a fresh profile gains: of instructions, and of taken branches. With
---probes profiles are of pseudo probes, and carried between builds. The folder keeps builds and
-counts: what is there is not made again.
+--profile they are of pseudo probes, or fdata for llvm-bolt, which matches its own YAML. The folder
+keeps builds and counts: what is there is not made again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from pathlib import Path
 from measure import run
 from which_profile import CLANG, LBR2PGO, call
 
-PROBES = ("-fpseudo-probe-for-profiling",)
+ASKED = {"probes": ("-fpseudo-probe-for-profiling",), "fdata": ("-Wl,--emit-relocs",)}
+"""Flags of all builds, by the kind of profile."""
 SALVAGED = ("-mllvm", "-salvage-stale-profile", "-mllvm", "-salvage-unused-profile")
 WAYS = ("stale", "salvaged", "carried")
 PERIOD = 100_003
@@ -47,11 +48,11 @@ class Release:
                 for path in self.tree.glob(self.args.sources)
                 if path.name not in self.args.leave_out
             )
-            probes = PROBES if self.args.probes else ()
+            asked = ASKED.get(self.args.profile, ())
             words = [
                 *CLANG,
                 "-w",
-                *probes,
+                *asked,
                 *flags,
                 *sources,
                 *shlex.split(self.args.flags),
@@ -61,46 +62,85 @@ class Release:
             subprocess.run(["clang-22", *map(str, words)], cwd=self.tree, check=True)
         return out
 
-    def profile(self) -> Path:
-        """The exact profile of the plain build."""
-        out = self.folder / f"{self.tree.name}.prof"
+    def bolted(self, name: str, *profile: object) -> Path:
+        """The plain build, laid out by llvm-bolt."""
+        out = self.folder / f"{self.tree.name}.{name}"
         if not out.exists():
-            plain, counts = self.build("plain"), out.with_suffix(".exact")
-            how = ("--emulate", "--exact", counts, "-c", PERIOD, "-o", out.with_suffix(".data"))
-            call(*LBR2PGO, "record", *how, "--", plain, *shlex.split(self.args.train))
-            call(*LBR2PGO, "convert", counts, "--binary", plain, "--llvm", out)
+            call(*LBR2PGO, "bolt", self.build("plain"), *profile, "-o", out)
         return out
 
-    def costs(self, name: str, *flags: object) -> tuple[int, int]:
+    def profile(self, option: str, suffix: str) -> Path:
+        """The exact profile of the plain build, as an option of `convert` writes it."""
+        out = self.folder / f"{self.tree.name}.{suffix}"
+        plain, counts = self.build("plain"), self.folder / f"{self.tree.name}.exact"
+        if not counts.exists():
+            how = ("--emulate", "--exact", counts, "-c", PERIOD, "-o", counts.with_suffix(".data"))
+            call(*LBR2PGO, "record", *how, "--", plain, *shlex.split(self.args.train))
+        if not out.exists():
+            call(*LBR2PGO, "convert", counts, "--binary", plain, option, out)
+        return out
+
+    def costs(self, program: Path) -> tuple[int, int]:
         """Instructions and taken branches of a build."""
-        kept = self.folder / f"{self.tree.name}.{name}.json"
+        kept = program.with_name(f"{program.name}.json")
         if not kept.exists():
-            words = ("measure", "--runs", 0, "--format", "json", self.build(name, *flags), "--")
+            words = ("measure", "--runs", 0, "--format", "json", program, "--")
             kept.write_bytes(call(*LBR2PGO, *words, *shlex.split(self.args.arguments)))
         counts = json.loads(kept.read_text())["programs"][0]["counts"]
         return counts["instructions"], counts["taken"]
 
 
+def carry(
+    old: Release, new: Release, profile: Path, ends: tuple[Path, Path]
+) -> tuple[Path, list[str]]:
+    """A profile carried, with how much that is, and its cost."""
+    out = new.folder / f"{old.tree.name}-{new.tree.name}{profile.suffix}"
+    account = out.with_suffix(".json")
+    words = ("carry", profile, "--from", ends[0], "--to", ends[1], "-o", out, "--json", account)
+    took = run([*map(str, (*LBR2PGO, *words))])
+    return out, [f"{json.loads(account.read_text())['carried']:.1%}", f"{took.cpu:.1f} s"]
+
+
+def kept_by_clang(old: Release, new: Release) -> tuple[list[Path], list[str]]:
+    """Builds with a fresh profile, one as it is, one that clang matched, and one carried."""
+    was, now = (each.profile("--llvm", "prof") for each in (old, new))
+    ends = (old.tree, new.tree)
+    if old.args.profile == "probes":
+        ends = (old.build("plain"), new.build("plain"))
+    carried, told = carry(old, new, was, ends)
+    builds = [
+        new.build("fresh", use(now)),
+        new.build("stale", use(was)),
+        new.build("salvaged", use(was), *SALVAGED),
+        new.build("carried", use(carried)),
+    ]
+    return builds, told
+
+
+def kept_by_bolt(old: Release, new: Release) -> tuple[list[Path], list[str]]:
+    """The same with fdata and llvm-bolt."""
+    was, now = (each.profile("--fdata", "fdata") for each in (old, new))
+    carried, told = carry(old, new, was, (old.build("plain"), new.build("plain")))
+    builds = [
+        new.bolted("fresh", "--fdata", now),
+        new.bolted("stale", "--fdata", was),
+        new.bolted("salvaged", "--yaml", old.profile("--bolt-yaml", "yaml")),
+        new.bolted("carried", "--fdata", carried),
+    ]
+    return builds, told
+
+
 def kept_of_gain(old: Release, new: Release) -> list[str]:
     """Cells of a row."""
-    carried = new.folder / f"{old.tree.name}-{new.tree.name}.prof"
-    account = carried.with_suffix(".json")
-    ends = [each.build("plain") if old.args.probes else each.tree for each in (old, new)]
-    words = ("carry", old.profile(), "--from", ends[0], "--to", ends[1], "-o", carried, "--json",
-             account)  # fmt: skip
-    took = run([*map(str, (*LBR2PGO, *words))])
-    plain, fresh = new.costs("plain"), new.costs("fresh", use(new.profile()))
-    costs = (
-        new.costs("stale", use(old.profile())),
-        new.costs("salvaged", use(old.profile()), *SALVAGED),
-        new.costs("carried", use(carried)),
+    (fresh, *builds), told = (kept_by_bolt if old.args.profile == "fdata" else kept_by_clang)(
+        old, new
     )
+    plain, best = new.costs(new.build("plain")), new.costs(fresh)
     shares = [
-        " / ".join(f"{(p - c) / (p - f):.0%}" for p, f, c in zip(plain, fresh, cost, strict=True))
-        for cost in costs
+        " / ".join(f"{(p - c) / (p - f):.0%}" for p, f, c in zip(plain, best, cost, strict=True))
+        for cost in map(new.costs, builds)
     ]
-    counted = json.loads(account.read_text())["carried"]
-    return [new.tree.name, *shares, f"{counted:.1%}", f"{took.cpu:.1f} s"]
+    return [new.tree.name, *shares, *told]
 
 
 def use(profile: Path) -> str:
@@ -119,7 +159,7 @@ def main() -> None:
     parser.add_argument("--flags", default="", help="of every build")
     parser.add_argument("--train", default="", help="arguments of the run to learn from")
     parser.add_argument("--arguments", help="of the run to measure (default: the same)")
-    parser.add_argument("--probes", action="store_true", help="in place of lines")
+    parser.add_argument("--profile", choices=("lines", *ASKED), default="lines")
     args = parser.parse_args()
     args.arguments = args.train if args.arguments is None else args.arguments
     args.folder.mkdir(parents=True, exist_ok=True)

@@ -183,6 +183,7 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
     from lbr2pgo.profiles.registry import read_written
     from lbr2pgo.program.program import Program
+    from lbr2pgo.replay.inference.from_branches import PartialFunctions
     from lbr2pgo.replay.inference.inferred_recordings import ReplayingStale
 
     path, *others = options.profiles
@@ -196,7 +197,7 @@ def _read_stale(options: ConvertOptions, timings: Timings | None) -> Replayed:
     written = read_written(path)
     assert written is not None  # see `are_fdata`
     stale = stale_counts(written.belonging(program, most_stale=1.0).content, program)
-    replaying = partial(ReplayingStale, stale.counts, stale.partial)
+    replaying = partial(ReplayingStale, stale.counts, PartialFunctions(stale.partial))
     (found,) = replay_images((), [program], options, timings=timings, replaying=replaying)
     return found
 

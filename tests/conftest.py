@@ -11,13 +11,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import providers
 
 from lbr2pgo.cli import main
+
+if TYPE_CHECKING:
+    from builders.bolt import Assemble
+
+    from lbr2pgo.program.program import Program
 
 REPOSITORY = Path(__file__).parent.parent
 CORPUS = REPOSITORY.parent / "shared" / "corpus"
@@ -206,3 +213,21 @@ def command(capfdbinary: pytest.CaptureFixture[bytes]) -> Command:
         return Answer(code, out, err)
 
     return run
+
+
+@pytest.fixture
+def assemble(tmp_path: Path, tool: Callable[[str], str]) -> Assemble:
+    """`assemble(source, *flags)`: a program of this assembly, linked with these flags."""
+    from lbr2pgo.program.program import Program
+
+    number = count()
+
+    def link(source: str, *flags: str) -> Program:
+        at = tmp_path / f"program{next(number)}"
+        parts = at.with_suffix(".s"), at.with_suffix(".o")
+        parts[0].write_text(f".text\n{source}\n")
+        subprocess.run([tool("clang-22"), "-c", parts[0], "-o", parts[1]], check=True)
+        subprocess.run([tool("ld.lld-22"), *flags, parts[1], "-o", at], check=True)
+        return Program.open(at)
+
+    return link

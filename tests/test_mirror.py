@@ -48,6 +48,8 @@ TESTED_AS_A_WHOLE = {
     "sources/perf_script/_brstack_lines.pyx": "sources/perf_script/test__brstack_samples.py",
     "program/blocks/binary_context.py": "program/blocks/test_basic_blocks.py",
     "profiles/bolt/fdata/fdata_tables.py": "profiles/bolt/fdata/test_fdata_text.py",
+    "profiles/bolt/fdata/sum_fdata.py": "fleet/test_merge.py",
+    "profiles/carried/changed_code.py": "profiles/carried/test_carried_fdata.py",
     "program/blocks/idioms.py": "program/blocks/test_x86_idioms.py",
     "program/blocks/code_symbols.py": "program/blocks/test_binary_functions.py",
     "profiles/afdo/format.py": "profiles/test_registry.py",

@@ -8,7 +8,7 @@ neighbours. Histograms of instructions tell more blocks apart than hashes of the
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from difflib import Match, SequenceMatcher
 
 from lbr2pgo.program.blocks.function_code import BlockCode, FunctionCode
@@ -24,6 +24,10 @@ _ALONE = 0.9
 _NEIGHBOURS, _BESIDE = 0.5, 0.1
 """What it speaks for a pair that all neighbours are pairs, as much as that all entries of tables
 lead there, and that the block before it is one."""
+_THROUGH = 0.5
+"""How near a neighbour is that another block stands before."""
+_MOST_WAYS = 16
+"""To or from a block, beyond which they tell little: tables tell of cases."""
 _MOST_ALIKE = 8
 """Blocks of one function with the same instructions, of which all are tried."""
 
@@ -51,12 +55,20 @@ class _Matching:
         self.old, self.new = old, new
         self.to: dict[int, int] = {}
         self.of: dict[int, int] = {}
+        self._known: dict[tuple[int, int], float] = {}
+        self._around: dict[int, dict[int, float]] = {}
         self._alike = _numbers_of(block.loose for block in new.blocks)
         self._cases = _cases(old, new)
+        self._old_ways, self._new_ways = _ways(old), _ways(new)
+        self._old_degree, self._new_degree = _degrees(old), _degrees(new)
 
     def pair(self, before: int, after: int) -> None:
         """Take two blocks for the same."""
         self.to[before], self.of[after] = after, before
+        self._around.pop(before + 1, None)
+        for way in self._old_ways:
+            for block in way(before, ()):
+                self._around.pop(block, None)
 
     def pair_cases(self) -> None:
         """Pair all blocks that every table leads to by the same entries."""
@@ -85,53 +97,88 @@ class _Matching:
         for before in range(len(self.old.blocks)):
             if before in self.to:
                 continue
-            for after in self._candidates(before):
-                around = self._around(before, after)
-                score = self.old.blocks[before].likeness(self.new.blocks[after]) + around
-                if score >= least and (around or alone):
-                    best[before] = max(best.get(before, (0.0, 0)), (score, -after))
-                    wanted[after] = max(wanted.get(after, (0.0, 0)), (score, -before))
+            for after, around in self._candidates(before).items():
+                if around or alone:
+                    score = self._likeness(before, after) + around
+                    if score >= least:
+                        best[before] = max(best.get(before, (0.0, 0)), (score, -after))
+                        wanted[after] = max(wanted.get(after, (0.0, 0)), (score, -before))
         count = len(self.to)
         for before, (_, after) in best.items():
             if wanted[-after][1] == -before:
                 self._pair_likely(before, -after)
         return len(self.to) - count
 
-    def _around(self, before: int, after: int) -> float:
-        """How much speaks for a pair beside what the blocks have in common."""
-        one, other = self.old.blocks[before], self.new.blocks[after]
-        agreed = self._agreement(one.successors, other.successors)
-        agreed += self._agreement(self.old.predecessors[before], self.new.predecessors[after])
-        size = max(_degree(self.old, before), _degree(self.new, after))
-        cases: Counter[int] = self._cases.get(before, Counter())
-        as_case = cases[after] / (cases.total() or 1)
-        beside = _BESIDE if self.to.get(before - 1) == after - 1 else 0.0
-        return _NEIGHBOURS * (agreed / (size or 1) + as_case) + beside
+    def _candidates(self, before: int) -> dict[int, float]:
+        """Blocks that one may have become, and what speaks for each beside its instructions."""
+        if before not in self._around:  # what was found holds until a neighbour is paired
+            self._around[before] = self._speaking(before)
+        around = self._around[before].items()
+        return {after: speaks for after, speaks in around if after not in self.of}
 
-    def _agreement(self, before: Sequence[int], after: Sequence[int]) -> int:
-        return len({self.to[each] for each in before if each in self.to}.intersection(after))
+    def _speaking(self, before: int) -> dict[int, float]:
+        alike = self._alike.get(self.old.blocks[before].loose, [])
+        around = dict.fromkeys(alike if len(alike) <= _MOST_ALIKE else (), 0.0)
+        degree = self._old_degree[before]
+        for after, agreed in self._agreement(before).items():
+            size = max(degree, self._new_degree[after])
+            around[after] = _NEIGHBOURS * agreed / size
+        cases = self._cases.get(before, Counter())
+        for after, times in cases.items():
+            around[after] = around.get(after, 0.0) + _NEIGHBOURS * times / cases.total()
+        beside = self.to.get(before - 1, len(self.new.blocks)) + 1
+        if beside < len(self.new.blocks):
+            around[beside] = around.get(beside, 0.0) + _BESIDE
+        return around
+
+    def _agreement(self, before: int) -> Mapping[int, float]:
+        """How many neighbours of a block have become neighbours of each block."""
+        found: dict[int, float] = defaultdict(float)
+        for old, new in zip(self._old_ways, reversed(self._new_ways), strict=True):
+            for block, near in old(before, self.to).items():
+                if block in self.to:
+                    for after, as_near in new(self.to[block], self.of).items():
+                        found[after] += min(near, as_near)
+        return found
+
+    def _likeness(self, before: int, after: int) -> float:
+        pair = before, after
+        if pair not in self._known:
+            self._known[pair] = self.old.blocks[before].likeness(self.new.blocks[after])
+        return self._known[pair]
 
     def _pair_likely(self, before: int, after: int) -> None:
         is_new = before not in self.to and after not in self.of
-        if is_new and self.old.blocks[before].likeness(self.new.blocks[after]) >= _LIKELY:
+        if is_new and self._likeness(before, after) >= _LIKELY:
             self.pair(before, after)
 
-    def _candidates(self, before: int) -> set[int]:
-        """Blocks that one may have become: neighbours of its neighbours, or with its words."""
-        alike = self._alike.get(self.old.blocks[before].loose, [])
-        found = set(alike if len(alike) <= _MOST_ALIKE else ())
-        found.update(self._cases.get(before, ()))
-        for each in self.old.predecessors[before]:
-            if each in self.to:
-                found.update(self.new.blocks[self.to[each]].successors)
-        for each in self.old.blocks[before].successors:
-            if each in self.to:
-                found.update(self.new.predecessors[self.to[each]])
-        for step in (-1, 1):
-            beside = self.to.get(before + step, -step) - step
-            if 0 <= beside < len(self.new.blocks):
-                found.add(beside)
-        return {each for each in found if each not in self.of}
+
+_Way = Callable[[int, Container[int]], dict[int, float]]
+
+
+def _ways(code: FunctionCode) -> tuple[_Way, _Way]:
+    """What tells of a block the blocks before it, or behind it, and how near they are.
+
+    Blocks that are no pair yet are looked through: they may be parts of others.
+    """
+
+    def way(next_of: Callable[[int], Sequence[int]]) -> _Way:
+        def few(block: int) -> Sequence[int]:
+            ways = next_of(block)
+            return ways if len(ways) <= _MOST_WAYS else ()
+
+        def near(block: int, paired: Container[int]) -> dict[int, float]:
+            found = dict.fromkeys(few(block), 1.0)
+            for each in few(block):
+                if each not in paired:
+                    for other in few(each):
+                        found.setdefault(other, _THROUGH)
+            return found
+
+        return near
+
+    predecessors = code.predecessors
+    return way(predecessors.__getitem__), way(lambda block: code.blocks[block].successors)
 
 
 def _cases(old: FunctionCode, new: FunctionCode) -> dict[int, Counter[int]]:
@@ -158,8 +205,9 @@ def _loose(code: FunctionCode, blocks: Iterable[int]) -> list[_Words]:
     return [code.blocks[block].loose for block in blocks]
 
 
-def _degree(function: FunctionCode, block: int) -> int:
-    return len(function.blocks[block].successors) + len(function.predecessors[block])
+def _degrees(code: FunctionCode) -> list[int]:
+    pairs = zip(code.blocks, code.predecessors, strict=True)
+    return [len(block.successors) + len(before) for block, before in pairs]
 
 
 def _numbers_of(texts: Iterable[_Words]) -> dict[_Words, list[int]]:

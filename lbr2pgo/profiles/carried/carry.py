@@ -94,11 +94,11 @@ def carry_over_builds(path: Path, old: Program, new: Program) -> Carried:
     if old.image.architecture != new.image.architecture:
         cure = "Name two builds of one program for one architecture."
         raise InputError(f"is no {old.image.architecture.name}", where=new.image.path, cure=cure)
-    _refuse_other_builds(profile, old, new)
     done = profile.reader.carried_to_build(profile.content, old, new, str(path))
     if done is None:
         cure = "Name the source trees that it is of and for (--from DIR --to DIR)."
         raise InputError("does not tell of code", where=str(path), cure=cure)
+    _refuse_other_builds(profile, old, new)
     return _unless_all_is_lost(profile, done, old.image.path, new.image.path)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from functools import cached_property
 
 from lbr2pgo.profiles.carried.account import Way
 from lbr2pgo.profiles.carried.block_match import block_match
+from lbr2pgo.profiles.carried.edge_paths import Edge, EdgeCount, MovedEdges, moved_edges
 from lbr2pgo.program.blocks.function_code import BlockCode, FunctionCode
 from lbr2pgo.support.dataclass import dataclass
 
@@ -26,11 +27,11 @@ class ChangedCode:
         return block_match(self.old, self.new)
 
     def way(self, offset: int) -> Way:
-        """How sure it is what became of the block that holds an instruction."""
+        """How sure it is where the block that holds an instruction is."""
         block = self.old.block_at(offset)
         there = self.blocks.get(block)
         if there is None:
-            return Way.LOST
+            return Way.CHANGED
         is_alike = self.old.blocks[block].words == self.new.blocks[there].words
         return Way.PLACE if is_alike else Way.CHANGED
 
@@ -44,15 +45,31 @@ class ChangedCode:
         before, _ = self._blocks_at(offset)
         return before is not None and any(call.offset == offset for call in before.calls)
 
-    def branch(self, offset: int, to: int) -> int | None:
-        """The branch within the function, or what falls through, that leads on as one did."""
-        before, after = self._blocks_at(offset)
-        there = self.blocks.get(self.old.block_at(to))
-        if before is None or after is None or there is None:
-            return None
-        if there in after.jumps:
-            return after.jumps[there]
-        return after.last if there in after.successors or _may_lead(before, after) else None
+    def edge(self, source: int, target: int) -> Edge:
+        """Blocks of two instructions, between which control passed within the function."""
+        return self.old.block_at(source), self.old.block_at(target)
+
+    def idle(self, ran: Set[int], unused: Set[str]) -> frozenset[int]:
+        """Blocks of the new function that do not run: those that did not, of the old ones that ran.
+
+        New ones don't that call functions which were `unused`.
+        """
+        added = set(range(len(self.new.blocks))).difference(self.blocks.values())
+        calling = {
+            block
+            for block in added
+            if any(call.callee in unused for call in self.new.blocks[block].calls)
+        }
+        return frozenset(to for block, to in self.blocks.items() if block not in ran) | calling
+
+    def moved(self, edges: Mapping[Edge, EdgeCount], idle: Set[int]) -> MovedEdges:
+        """The edges within the function, where they are now; none leads through `idle` blocks."""
+        return moved_edges(edges, self.old, self.new, self.blocks, idle)
+
+    def offsets(self, edge: Edge) -> tuple[int, int]:
+        """Of an edge of the new function: where control leaves, and where it arrives."""
+        source, target = (self.new.blocks[block] for block in edge)
+        return source.jumps.get(edge[1], source.last), target.first
 
     def leaving(self, offset: int) -> int | None:
         """The call, or the jump to another function, that is made in place of one."""
@@ -62,7 +79,7 @@ class ChangedCode:
         if before is None or after is None:
             return self._only_call(callee)
         if callee is None:
-            return after.last if _may_lead(before, after) else None
+            return after.last if before.is_indirect and after.is_indirect else None
         mine = [call.offset for call in before.calls if call.callee == callee]
         now = self._now(callee)
         theirs = [call.offset for call in after.calls if call.callee == now]
@@ -90,8 +107,3 @@ class ChangedCode:
             self.old.blocks[block] if block >= 0 else None,
             None if there is None else self.new.blocks[there],
         )
-
-
-def _may_lead(before: BlockCode, after: BlockCode) -> bool:
-    """Whether a block ends in a jump through a pointer, as it did."""
-    return before.is_indirect and after.is_indirect

@@ -11,8 +11,9 @@ from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
 from lbr2pgo.program.blocks.function_code import ProgramCode, plain_name
 from lbr2pgo.program.program import Program
 
-_ALIKE = 0.7
-"""Share of instructions and callees in common that makes a function of another name the same."""
+_ALIKE = 0.6
+"""Share of instructions in common, up to the registers, that makes a function of another name the
+same one."""
 _FEW_WORDS = 12
 """Functions with fewer instructions are often alike by chance."""
 _SIZES = 2
@@ -95,8 +96,8 @@ class CodeSuccessors:
             near = [j for j in added if _of_one_size(self.old, i, self.new, j)]
             if not near:
                 continue
-            mine = self._old_code.function(i).opcodes
-            theirs = ((_likeness(mine, self._new_code.function(j).opcodes), j) for j in near)
+            mine = self._old_code.function(i).words
+            theirs = ((_likeness(mine, self._new_code.function(j).words), j) for j in near)
             ranked += [(-share, i, j) for share, j in theirs if share >= _ALIKE]
         found: dict[int, int] = {}
         taken: set[int] = set()

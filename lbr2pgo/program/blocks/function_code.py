@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,7 +24,7 @@ from lbr2pgo.program.code.decode import text
 from lbr2pgo.program.code.instructions import CALLS, Kind
 from lbr2pgo.program.demangle import without_unique_suffix
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import ImageAddresses, placed_addresses
+from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 
@@ -31,6 +32,7 @@ _ADDRESS = re.compile(r"-?0x[0-9a-f]+(?=\(%rip\))|0x[0-9a-f]{5,}")
 """What operands tell of where code and data lie."""
 _PASSES = re.compile(r"(?:c\.)?nop|endbr64|int3|bti|data16")
 """Instructions that tell nothing of what a block does."""
+_JUMPS = (Kind.COND, Kind.JUMP)
 _LOCAL_NUMBER = re.compile(r"(/[^/]+)?/\d+$")
 """What BOLT puts behind the name of a local function."""
 
@@ -101,12 +103,9 @@ class FunctionCode:
         return tuple(map(tuple, found))
 
     @cached_property
-    def opcodes(self) -> Counter[str]:
+    def words(self) -> Counter[str]:
         """Those of all blocks."""
-        total: Counter[str] = Counter()
-        for block in self.blocks:
-            total.update(block.opcodes)
-        return total
+        return Counter(word for block in self.blocks for word in block.words)
 
     def block_at(self, offset: int) -> int:
         """The block that holds an instruction, -1 for none."""
@@ -116,6 +115,19 @@ class FunctionCode:
     @cached_property
     def _first(self) -> I64:
         return np.array([block.first for block in self.blocks], np.int64)
+
+
+class _Line(NamedTuple):
+    """An instruction."""
+
+    offset: int
+    kind: int
+    to: int | None
+    """Number of the block that it may jump to."""
+    callee: str | None
+    """None where it calls nothing."""
+    word: str
+    """Empty where it tells nothing of what a block does."""
 
 
 class ProgramCode:
@@ -154,60 +166,63 @@ class ProgramCode:
 
     def function(self, function: int) -> FunctionCode:
         """A function with its blocks; none where it could not be disassembled."""
-        blocks = self._context.blocks
+        blocks, code = self._context.blocks, self._context.code
         own = slice(*np.searchsorted(blocks.function, [function, function + 1]).tolist())
-        starts = blocks.start[own]
-        end = int(self.functions.end[function])
-        found = text(self._image, self.functions.start[function], end)
-        texts = {address: words for address, _, words in found}
-        made = tuple(self._block(row, starts, texts) for row in range(own.start, own.stop))
-        tables = [self._cases[to] for to in blocks.last[own].tolist() if to in self._cases]
-        tables += filter(None, [self._labels.get(function, [])])
-        places = (tuple(_place(starts, to) for to in table) for table in tables)
-        return FunctionCode(
-            self.functions.name(function),
-            made,
-            tuple(tuple(number for number in table if number >= 0) for table in places),
+        starts, lasts = blocks.start[own], blocks.last[own]
+        number = {address: i for i, address in enumerate(starts.tolist())}
+        lines = list(self._lines(function, number))
+        known = code.address[self._rows(function)]
+        first, past = np.searchsorted(known, starts), np.searchsorted(known, lasts) + 1
+        made = tuple(
+            self._block(lines[a:b], i + 1 if falls else None, function, number)
+            for i, (a, b, falls) in enumerate(zip(first, past, blocks.falls[own], strict=True))
         )
+        tables = [self._cases[to] for to in lasts.tolist() if to in self._cases]
+        tables += filter(None, [self._labels.get(function, [])])
+        places = tuple(tuple(number[to] for to in table if to in number) for table in tables)
+        return FunctionCode(self.functions.name(function), made, places)
 
     def _rows(self, function: int) -> slice:
         code = self._context.code
         return slice(*np.searchsorted(code.function, [function, function + 1]).tolist())
 
-    def _block(self, row: int, starts: ImageAddresses, texts: dict[int, str]) -> BlockCode:
-        code, blocks = self._context.code, self._context.blocks
-        start = int(self.functions.start[blocks.function[row]])
-        first, last = code.at(placed_addresses(np.array([blocks.start[row], blocks.last[row]])))
-        words, opcodes, calls = [], Counter[str](), []
-        successors, jumps = set[int](), dict[int, int]()
-        for i in range(int(first), int(last) + 1):
-            address, kind = int(code.address[i]), Kind(int(code.kind[i]))
-            target = int(code.target[i]) if code.has_target[i] else 0
-            to = _place(starts, target) if kind not in CALLS else -1
-            if to >= 0:
-                successors.add(to)
-                jumps[to] = address - start
-            is_call = kind in CALLS or (to < 0 and kind in (Kind.JUMP, Kind.COND))
-            if is_call:
-                calls.append(CodeCall(address - start, self._callee(i)))
+    def _lines(self, function: int, number: Mapping[int, int]) -> Iterator[_Line]:
+        """The instructions of a function, whose blocks have these numbers by their addresses."""
+        code, rows = self._context.code, self._rows(function)
+        start, end = self.functions.start[function], int(self.functions.end[function])
+        texts = {address: words for address, _, words in text(self._image, start, end)}
+        columns = (code.address, code.kind, code.target, code.has_target)
+        numbers = zip(*(column[rows].tolist() for column in columns), strict=True)
+        for row, (address, kind, target, has_target) in enumerate(numbers, rows.start):
+            to = number.get(target) if has_target and kind not in CALLS else None
+            is_call = kind in CALLS or (to is None and kind in _JUMPS)
             said = " ".join(texts.get(address, "").split())
-            if kind in (Kind.JUMP, Kind.COND) or _PASSES.match(said):
-                continue
-            word = f"call {calls[-1].callee}" if is_call else said
-            words.append(_ADDRESS.sub("", word))
-            opcodes[said.partition(" ")[0]] += 1
-            if is_call:
-                opcodes[word] += 1
-        if blocks.falls[row]:
-            successors.add(_place(starts, int(blocks.start[row + 1])))
-        is_indirect = bool(code.kind[last] == Kind.INDIRECT_JUMP)
+            callee = self._callee(row) if is_call else None
+            word = "" if kind in _JUMPS or _PASSES.match(said) else _ADDRESS.sub("", said)
+            yield _Line(address - int(start), kind, to, callee, word)
+
+    def _block(
+        self, lines: Sequence[_Line], following: int | None, function: int,
+        number: Mapping[int, int],
+    ) -> BlockCode:  # fmt: skip
+        """Of the instructions of a block, and the number of the block that it falls into."""
+        last = lines[-1]
+        is_indirect = last.kind == Kind.INDIRECT_JUMP
+        jumps = {line.to: line.offset for line in lines if line.to is not None}
+        leads = {*jumps, *([] if following is None else [following])}
         if is_indirect:
-            labels = self._labels.get(int(blocks.function[row]), [])
-            targets = self._cases.get(int(blocks.last[row]), labels)
-            successors.update(to for each in targets if (to := _place(starts, each)) >= 0)
+            labels = self._labels.get(function, [])
+            targets = self._cases.get(int(self.functions.start[function]) + last.offset, labels)
+            leads.update(number[to] for to in targets if to in number)
+        said = [line for line in lines if line.word]
+        opcodes = Counter(line.word.partition(" ")[0] for line in said)
+        opcodes.update(f"call {line.callee}" for line in said if line.callee is not None)
         return BlockCode(
-            int(blocks.start[row]) - start, int(blocks.last[row]) - start, tuple(words), opcodes,
-            tuple(calls), tuple(sorted(successors)), jumps, is_indirect,
+            lines[0].offset, last.offset,
+            tuple(line.word if line.callee is None else f"call {line.callee}" for line in said),
+            opcodes,
+            tuple(CodeCall(line.offset, line.callee) for line in lines if line.callee is not None),
+            tuple(sorted(leads)), jumps, is_indirect,
         )  # fmt: skip
 
     def _tables(self, program: Program) -> dict[int, list[int]]:
@@ -231,9 +246,3 @@ class ProgramCode:
         """Whom an instruction calls; empty where it does not tell."""
         callee = self._callees[row]
         return plain_name(self.functions.names[callee]) if callee >= 0 else ""
-
-
-def _place(starts: ImageAddresses, address: int) -> int:
-    """Number of the block that begins at an address, -1 for none."""
-    at = int(np.searchsorted(starts, np.uint64(address)))
-    return at if at < len(starts) and int(starts[at]) == address else -1

@@ -10,7 +10,7 @@ of these gets the ends that others have from its target, and where there are non
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,15 @@ _DIRECT = (Kind.COND, Kind.JUMP, Kind.CALL)
 
 
 @dataclass(frozen=True, slots=True)
+class PartialFunctions:
+    """Functions of which some counts were lost."""
+
+    start: PlacedAddresses
+    idle: PlacedAddresses = field(default_factory=lambda: placed_array([]))
+    """Instructions in them that did not run all the same."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kept:
     """What recorders kept."""
 
@@ -56,8 +65,8 @@ class Kept:
     """Branches of these kinds."""
     is_whole: bool
     """All branches, so that what fell through between them is known as well."""
-    partial: tuple[int, ...] = ()
-    """Starts of functions of which some counts were lost: 0 says nothing there."""
+    partial: PartialFunctions | None = None
+    """Where 0 says nothing."""
 
 
 def kept_by(events: Iterable[EventInfo]) -> Kept:
@@ -88,9 +97,10 @@ def counts_with_flow(
     graph = code_graph(code, program.regions, targets)
     told = replay(impute(found.counts), program) if kept.is_whole else found
     weights = branch_weights(graph, told, kept)
-    if kept.partial:
-        starts = placed_array(kept.partial)
-        weights = _without_zeros(weights, graph, program.regions, starts)
+    if kept.partial is not None:
+        idle = code.index_of(kept.partial.idle)
+        did_not_run = np.isin(np.arange(len(graph)), graph.nodes_of(idle[idle >= 0]))
+        weights = _without_zeros(weights, graph, program.regions, kept.partial.start, did_not_run)
     flow = infer(graph, weights)
     inferred = counts_of_flow(graph, flow, code, found.counts.build_id, found.counts.tallies)
     return _joined(inferred, found, kept)
@@ -124,11 +134,16 @@ def branch_weights(graph: CodeGraph, found: Flow, kept: Kept) -> Weights:
 
 
 def _without_zeros(
-    weights: Weights, graph: CodeGraph, functions: Functions, starts: PlacedAddresses
+    weights: Weights, graph: CodeGraph, functions: Functions, starts: PlacedAddresses, idle: Bools
 ) -> Weights:
-    """Weights that tell of nothing in some functions where no way on from a block was counted."""
+    """Weights that tell of nothing in some functions where no way on from a block was counted.
+
+    Nodes (n,) that are `idle` did not run.
+    """
     counted = np.bincount(graph.source, np.maximum(weights.edge, 0), len(graph)) > 0
-    chosen = np.isin(graph.function, functions.parent[functions.containing(starts)]) & ~counted
+    chosen = (
+        np.isin(graph.function, functions.parent[functions.containing(starts)]) & ~counted & ~idle
+    )
     node = np.where(chosen & (weights.node == 0), UNKNOWN, weights.node)
     edge = np.where(chosen[graph.source] & (weights.edge == 0), UNKNOWN, weights.edge)
     return replace(weights, node=node, edge=edge)

@@ -12,13 +12,17 @@ from lbr2pgo.model.branch_counts import BranchCounts, no_counts
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
 from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
 from lbr2pgo.program.code.instructions import Kind
-from lbr2pgo.replay.inference.from_branches import Kept, counts_with_flow, kept_by
+from lbr2pgo.replay.inference.from_branches import (
+    Kept,
+    PartialFunctions,
+    counts_with_flow,
+    kept_by,
+)
 from lbr2pgo.replay.inference.from_instructions import counts_of_instructions
 from lbr2pgo.replay.replay import Flow, replay
 from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import Replaying, match_notes, merged
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
-from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.timings import Timings
 
@@ -85,8 +89,8 @@ class ReplayingStale(Replaying):
 
     are_recorded = False
 
-    def __init__(self, counts: BranchCounts, partial: PlacedAddresses, *given: Any) -> None:
-        """Of functions in `partial`, by their starts, some were lost. Returns are in none."""
+    def __init__(self, counts: BranchCounts, partial: PartialFunctions, *given: Any) -> None:
+        """Of functions in `partial` some were lost. Returns are in none."""
         super().__init__(*given)
         self._counts, self._partial = counts, partial
 
@@ -100,10 +104,8 @@ class ReplayingStale(Replaying):
 
     def replayed(self, names: Sequence[str], timings: Timings) -> Replayed:
         """See `Replaying`."""
-        kept = Kept(
-            frozenset(Kind) - {Kind.RET}, is_whole=True, partial=tuple(self._partial.tolist())
-        )
-        lost = f"of {len(self._partial):,} functions some had no place"
+        kept = Kept(frozenset(Kind) - {Kind.RET}, is_whole=True, partial=self._partial)
+        lost = f"of {len(self._partial.start):,} functions some had no place"
         said = f"counts are those of an earlier build; {lost}"
         return _with_flow(super().replayed(names, timings), kept, said, timings)
 
