@@ -66,7 +66,8 @@ class Release:
         """The plain build, laid out by llvm-bolt."""
         out = self.folder / f"{self.tree.name}.{name}"
         if not out.exists():
-            call(*LBR2PGO, "bolt", self.build("plain"), *profile, "-o", out)
+            how = ("--max-stale", 1, *profile, "-o", out)
+            call(*LBR2PGO, "bolt", self.build("plain"), *how)
         return out
 
     def profile(self, option: str, suffix: str) -> Path:

@@ -119,8 +119,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     recorder.add_argument(
         "--reproducible", action="store_true",
-        help="use the software LBR, with an environment and random numbers that are the same "
-        "everywhere, and say what else may differ",
+        help="use the software LBR, with an environment, random numbers and turns of threads that "
+        "are the same everywhere, count exactly (to FILE.exact), and say what else may differ",
     )  # fmt: skip
     written.add_argument(
         "--open", action="store_true", help="open the page of the recording, as lbr2pgo view does"
@@ -218,7 +218,7 @@ def _record(args: argparse.Namespace) -> RecordedFile:
 
     options = _options(args)
     made = record_at_best(read_machine(), options, say=say, watch=watch if is_watched() else None)
-    _tell(made, options)
+    _tell(made)
     return made
 
 
@@ -232,14 +232,14 @@ def _record_continuously(args: argparse.Namespace) -> int:
     rotation = Rotation(args.every, args.keep, seconds)
 
     if options.dry_run:
-        _tell(record_with_perf(machine, replace(options, duration=seconds)), options)
+        _tell(record_with_perf(machine, replace(options, duration=seconds)))
         return 0
     return record_continuously(
         options, rotation, lambda each: record_with_perf(machine, each).exit_code
     )
 
 
-def _tell(made: RecordedFile, options: RecordOptions) -> None:
+def _tell(made: RecordedFile) -> None:
     """What was recorded, and what to do with it; of a dry run what would be."""
     if made.planned:
         import shlex
@@ -253,8 +253,8 @@ def _tell(made: RecordedFile, options: RecordOptions) -> None:
         next_step = f"lbr2pgo convert {made.path} {flag}--llvm OUT"
         holds = "" if made.samples is None else counted(made.samples, "sample")
         messages.wrote(made.path, next_step, holds)
-    if options.exact is not None and made.totals is not None:
-        _tell_exact(options.exact, made.totals)
+    if made.exact is not None and made.totals is not None:
+        _tell_exact(made.exact, made.totals)
 
 
 def _options(args: argparse.Namespace) -> RecordOptions:

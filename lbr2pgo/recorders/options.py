@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lbr2pgo.recorders.front_end import FrontEnd
 from lbr2pgo.support.errors import InputError
-from lbr2pgo.support.output import refuse_overwriting
+from lbr2pgo.support.output import is_standard_output, refuse_overwriting
 
 KIND_FILTERS = (
     "any", "any_call", "any_ret", "ind_call", "ind_jmp", "call", "cond",
@@ -150,7 +150,9 @@ class RecordOptions:
         return bool(self.pids) or self.all_cpus
 
     def settled(self) -> RecordOptions:
-        """The same, with what a start-up stands for."""
+        """The same, with what a start-up and a reproducible recording stand for."""
+        if self.reproducible and self.exact is None and not is_standard_output(self.output):
+            return replace(self, exact=Path(f"{self.output}.exact")).settled()
         if self.startup is None:
             return self
         depth = self.depth or DEFAULT_DEPTH

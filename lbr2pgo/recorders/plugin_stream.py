@@ -96,6 +96,7 @@ class NoteKind(IntEnum):
     TOLD_TIME = 6
     TOLD_PROCESS = 7
     TOLD_BY_NETWORK = 8
+    THREADS_WAIT = 9
 
 
 class How(IntEnum):

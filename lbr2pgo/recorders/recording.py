@@ -34,6 +34,8 @@ class RecordedFile(os.PathLike[str]):
     """None where perf recorded."""
     totals: Totals | None = None
     """Of the whole run; None where perf recorded."""
+    exact: Path | None = None
+    """Where the exact counts are."""
     warnings: tuple[str, ...] = ()
     """What could not be recorded, in whole sentences."""
     notes: tuple[str, ...] = ()
@@ -102,6 +104,7 @@ def _record_emulated(options: RecordOptions, watch: Watch | None) -> RecordedFil
         exit_code=done.exit_code,
         samples=done.samples,
         totals=done.totals,
+        exact=options.exact,
         warnings=done.warnings,
     )
 

@@ -383,6 +383,7 @@ _DIFFERS = {
     NoteKind.TOLD_TIME: "the time",
     NoteKind.TOLD_PROCESS: "its process ids",
     NoteKind.TOLD_BY_NETWORK: "what a network tells",
+    NoteKind.THREADS_WAIT: "when its threads wake from waiting",
 }
 
 
@@ -390,7 +391,6 @@ def _what_differs(streams: Sequence[Stream]) -> Iterator[str]:
     """What no two runs have alike, of which the program made something."""
     kinds = {note.kind for stream in streams for note in stream.notes}
     found = [what for kind, what in _DIFFERS.items() if kind in kinds]
-    found += ["turns of its threads"] * any(len(stream.counters) > 1 for stream in streams)
     if found:
         yield f"Other runs may differ by {', '.join(found)}, which the program has used."
 

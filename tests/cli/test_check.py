@@ -250,6 +250,15 @@ def test_functions_whose_probes_changed_are_named(command, probed):
     assert [each["function"] for each in details["details"]["changed"]] == ["walk"]
 
 
+def test_what_carrying_would_keep_is_told(command, tmp_path: Path) -> None:
+    old, new = (TESTBINS / "x86-64" / f"interp.{kind}" for kind in ("pie", "static"))
+    profile = tmp_path / "old.fdata"
+    assert command("convert", RECORDING, "--binary", old, "--fdata", profile).code == 0
+    answer = command("check", profile, "--binary", old, "--new-build", new)
+    assert re.search(r"carry would keep (99|100)\.\d% of the counts", answer.out)
+    assert "carry would keep" not in command("check", profile, "--binary", old).out
+
+
 def test_what_carry_would_keep_for_a_new_build(command, probed, tmp_path):
     old, new, recording, profile = probed
     carried = tmp_path / "carried.prof"
@@ -269,15 +278,6 @@ def test_what_carry_would_keep_for_a_new_build(command, probed, tmp_path):
     assert "carry would" not in command("check", profile, "--binary", old).out
     assert "carry would" not in command("check", profile, "--binary", new, "--new-build", old).out
     assert "changed:" not in command("check", carried, "--binary", new).out
-
-
-def test_what_carrying_would_keep_is_told(command, tmp_path: Path) -> None:
-    old, new = (TESTBINS / "x86-64" / f"interp.{kind}" for kind in ("pie", "static"))
-    profile = tmp_path / "old.fdata"
-    assert command("convert", RECORDING, "--binary", old, "--fdata", profile).code == 0
-    answer = command("check", profile, "--binary", old, "--new-build", new)
-    assert re.search(r"carry would keep (99|100)\.\d% of the counts", answer.out)
-    assert "carry would keep" not in command("check", profile, "--binary", old).out
 
 
 def test_a_probed_recording_is_as_its_profile(command, probed):

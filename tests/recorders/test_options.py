@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,3 +51,12 @@ def test_a_start_is_recorded_so_densely_that_no_branch_is_lost(
 def test_what_is_said_of_a_start_holds(make_options: Options) -> None:
     settled = make_options(startup=2.5, period=7, duration=9).settled()
     assert (settled.period, settled.duration) == (7, 9)
+
+
+def test_what_is_reproducible_is_exact(make_options: Options) -> None:
+    plain = make_options(reproducible=True)
+    assert str(plain.settled().exact) == f"{plain.output}.exact"
+    own = make_options(reproducible=True, exact=Path("own.npz"))
+    assert own.settled().exact == Path("own.npz")
+    assert make_options(reproducible=True, output=Path("-")).settled().exact is None
+    assert make_options().settled().exact is None

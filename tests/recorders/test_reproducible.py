@@ -20,8 +20,9 @@ Build = Callable[..., Path]
 pytestmark = pytest.mark.slow
 
 RECORD = ("-m", "lbr2pgo", "record", "--reproducible", "-c", "211")
-PROGRAMS = ("answers", "calls", "processes", "threads", "loading")
-"""One asks for what differs, one forks, one has threads, one loads a library."""
+PROGRAMS = ("answers", "calls", "processes", "threads", "turns", "loading")
+"""One asks for what differs, one forks, two have threads, in one of which these compete, and one
+loads a library."""
 
 
 def recorded(
@@ -89,7 +90,12 @@ def test_other_machines_are_told_the_same(machine: str, build: Build, tmp_path: 
 
 @pytest.mark.parametrize(
     ("name", "words", "what"),
-    [("answers", ("x",), "the time"), ("threads", (), "turns of its threads"), ("corners", (), "")],
+    [
+        ("answers", ("x",), "the time"),
+        ("threads", (), ""),
+        ("corners", (), ""),
+        ("turns", ("x",), "when its threads wake from waiting"),
+    ],
 )
 def test_what_may_differ_is_named(
     name: str, words: tuple[str, ...], what: str, build: Build, tmp_path: Path

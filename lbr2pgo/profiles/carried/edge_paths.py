@@ -70,7 +70,7 @@ def moved_edges(
     for (source, target), passed in flow.edges.items():
         after, there = to[source], to[target]
         path = paths.between(after, there)
-        if path is None and old.blocks[source].is_indirect and new.blocks[after].is_indirect:
+        if path is None and old.blocks[source].is_indirect and _may_lead_anywhere(new, after):
             path = [after, there]
         if path is None:
             flow.lost |= passed.origins
@@ -80,6 +80,11 @@ def moved_edges(
             wrong = passed.mispredicted if edge[0] == branch else 0
             found[edge].add(EdgeCount(passed.count, wrong, passed.origins))
     return MovedEdges(found, flow.lost)
+
+
+def _may_lead_anywhere(code: FunctionCode, block: int) -> bool:
+    """Whether a block ends in a jump through a pointer, and nothing tells where to."""
+    return code.blocks[block].is_indirect and not code.blocks[block].successors
 
 
 class _Flow:

@@ -31,18 +31,21 @@ struct decoded {
 struct numbers {
     int64_t mmap, munmap, mprotect, pkey_mprotect, mremap;
     int64_t rt_sigaction, rt_sigreturn;
-    int64_t execve, execveat, exit, exit_group, prctl;
+    int64_t clone, execve, execveat, exit, exit_group, prctl;
     int64_t close, close_range, dup2, dup3;  // 0: does not exist
     // What the guest is told by these differs from run to run.
     int64_t clock_gettime, gettimeofday, time, getrandom, getpid, gettid, socket;
+    // Moments at which these end do, too.
+    int64_t nanosleep, clock_nanosleep, poll, ppoll, epoll_wait, epoll_pwait;
 };
 
 // Of architectures without a table of their own (Linux: include/uapi/asm-generic/unistd.h).
 #define GENERIC_NUMBERS {                                                             \
     .mmap = 222, .munmap = 215, .mprotect = 226, .pkey_mprotect = 288, .mremap = 216, \
     .rt_sigaction = 134, .rt_sigreturn = 139,                                         \
-    .execve = 221, .execveat = 281, .exit = 93, .exit_group = 94, .prctl = 167,       \
+    .clone = 220, .execve = 221, .execveat = 281, .exit = 93, .exit_group = 94, .prctl = 167,       \
     .close = 57, .close_range = 436, .dup3 = 24,                                      \
+    .nanosleep = 101, .clock_nanosleep = 115, .ppoll = 73, .epoll_pwait = 22,         \
     .clock_gettime = 113, .gettimeofday = 169, .getpid = 172, .gettid = 178,          \
     .getrandom = 278, .socket = 198,                                                  \
 }

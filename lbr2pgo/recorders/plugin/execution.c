@@ -4,12 +4,23 @@
 #include "flow.h"
 #include "process.h"
 #include "ring.h"
+#include "turns.h"
 
-void block_begins(unsigned vcpu, void *data) { enter_block(cpu_of(vcpu), data); }
+static void run_in_turn(const struct cpu *c, const struct block *b) {
+    if (__builtin_expect(turns_are_taken, 0))
+        take_turn(c->index, b->instructions);
+}
+
+void block_begins(unsigned vcpu, void *data) {
+    struct cpu *c = cpu_of(vcpu);
+    run_in_turn(c, data);
+    enter_block(c, data);
+}
 
 // `state` is the emulator's of the processor, its CPUArchState.
 __attribute__((used)) static void block_begins_in_state(unsigned vcpu, void *data, const void *state) {
     struct cpu *c = cpu_of(vcpu);
+    run_in_turn(c, data);
     if (c->calls)
         look_at_stack(c, state, data);
     enter_block(c, data);

@@ -19,6 +19,7 @@
 #include "qemu_api.h"
 #include "ring.h"
 #include "stream.h"
+#include "turns.h"
 
 struct cpu *cpus[CPUS_MAX];
 
@@ -96,6 +97,8 @@ struct cpu *start_cpu(unsigned index) {
     if (options.geometries[L1I].entries && !(c->front_end = make_front_end()))
         append_note(NOTE_NO_MEMORY, ENOMEM, c->tid, NULL);
     cpus[index % CPUS_MAX] = c;
+    if (options.alike)
+        join_turns(index, c->tid);
     return c;
 }
 
@@ -110,6 +113,7 @@ void stop_cpu(struct cpu *c) {
 }
 
 static void before_fork(void) {
+    turns_before_fork();
     lock_blocks();
     lock_maps();
 }
@@ -119,10 +123,16 @@ static void after_fork(void) {
     unlock_blocks();
 }
 
+static void after_fork_in_parent(void) {
+    after_fork();
+    turns_after_fork();
+}
+
 // In the child: it inherits code, blocks and memory, and starts to count and to record afresh.
 static void after_fork_in_child(void) {
     char parent[sizeof stream.path];
     after_fork();
+    turns_after_fork_in_child(self ? self->index : 0, (int32_t)syscall(SYS_gettid));
     if (!self)
         return;
     strcpy(parent, stream.path);
@@ -141,5 +151,5 @@ static void after_fork_in_child(void) {
 }
 
 int follow_forks(void) {
-    return pthread_atfork(before_fork, after_fork, after_fork_in_child);
+    return pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
 }

@@ -31,6 +31,7 @@ enum note {
     NOTE_TOLD_TIME = 6,
     NOTE_TOLD_PROCESS = 7,
     NOTE_TOLD_BY_NETWORK = 8,
+    NOTE_THREADS_WAIT = 9,
 };
 
 struct record_header {

@@ -8,6 +8,14 @@
 #include "process.h"
 #include "records.h"
 #include "stream.h"
+#include "turns.h"
+
+static int waits_for_the_world(int64_t number) {
+    const struct numbers *n = &emulator.architecture->numbers;
+    return number == n->nanosleep || number == n->clock_nanosleep || number == n->ppoll ||
+           number == n->epoll_pwait || (n->poll && number == n->poll) ||
+           (n->epoll_wait && number == n->epoll_wait);
+}
 
 static enum note note_of(int64_t number) {
     const struct numbers *numbers = &emulator.architecture->numbers;
@@ -17,6 +25,8 @@ static enum note note_of(int64_t number) {
         return NOTE_TOLD_PROCESS;
     if (number == numbers->socket)
         return NOTE_TOLD_BY_NETWORK;
+    if (turns_are_taken && waits_for_the_world(number))
+        return NOTE_THREADS_WAIT;
     return 0;
 }
 

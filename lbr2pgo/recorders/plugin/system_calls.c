@@ -14,6 +14,19 @@
 #include "process.h"
 #include "same_answers.h"
 #include "stream.h"
+#include "turns.h"
+
+static int starts_thread(const struct cpu *c, int64_t number) {
+    enum { CLONE_THREAD = 0x10000 };
+    return number == emulator.architecture->numbers.clone && c->call[0] & CLONE_THREAD;
+}
+
+static void end_thread(struct cpu *c) {
+    unsigned index = c->index;
+    stop_cpu(c);
+    if (options.alike)
+        leave_turns(index);
+}
 
 void before_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2, uint64_t a3,
                  uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8) {
@@ -24,6 +37,8 @@ void before_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64
         return;
     uint64_t handler;  // the first member of the kernel's struct sigaction
     memcpy(c->call, (uint64_t[8]){a1, a2, a3, a4, a5, a6, a7, a8}, sizeof c->call);
+    if (options.alike)
+        turn_enters_kernel(c->index, starts_thread(c, number));
     if (number == numbers->rt_sigreturn)
         c->returning = 1;
     else if (number == numbers->rt_sigaction && a2 && read_guest(a2, &handler, sizeof handler))
@@ -37,7 +52,7 @@ void before_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64
     else if (number == numbers->dup3 || (numbers->dup2 && number == numbers->dup2))
         keep_stream_open((int32_t)a2);
     else if (number == numbers->exit)
-        stop_cpu(c);
+        end_thread(c);
     else if (number == numbers->exit_group)
         append_record(RECORD_EXIT, getpid(), NULL, 0, NULL);
     else if (options.alike)
@@ -76,7 +91,12 @@ void after_call(uint64_t id, unsigned vcpu, int64_t number, int64_t result) {
     enum { ERRORS = 4095, SET_NAME = 15 };
     const struct numbers *numbers = &emulator.architecture->numbers;
     struct cpu *c = cpus[vcpu % CPUS_MAX];
-    if (!c || (result < 0 && result >= -ERRORS))
+    if (!c)
+        return;
+    int failed = result < 0 && result >= -ERRORS;
+    if (options.alike)
+        turn_leaves_kernel(c->index, !failed && starts_thread(c, number) ? (int32_t)result : 0);
+    if (failed)
         return;
     map_call_returned(c, number, (uint64_t)result);
     if (options.alike)

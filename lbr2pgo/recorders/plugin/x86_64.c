@@ -87,10 +87,12 @@ const struct architecture x86_64 = {
     .numbers = {
         .mmap = 9, .munmap = 11, .mprotect = 10, .pkey_mprotect = 329, .mremap = 25,
         .rt_sigaction = 13, .rt_sigreturn = 15,
-        .execve = 59, .execveat = 322, .exit = 60, .exit_group = 231, .prctl = 157,
+        .clone = 56, .execve = 59, .execveat = 322, .exit = 60, .exit_group = 231, .prctl = 157,
         .close = 3, .close_range = 436, .dup2 = 33, .dup3 = 292,
         .clock_gettime = 228, .gettimeofday = 96, .time = 201, .getpid = 39, .gettid = 186,
         .getrandom = 318, .socket = 41,
+        .nanosleep = 35, .clock_nanosleep = 230, .poll = 7, .ppoll = 271, .epoll_wait = 232,
+        .epoll_pwait = 281,
     },
     .stack_pointer = 4 * 8,
     .return_address = ON_STACK,

@@ -100,6 +100,8 @@ def test_a_jump_through_a_pointer_may_lead_anywhere() -> None:
     old, new = graph([[1], [], []], indirect=[0]), graph([[], [], []], indirect=[0])
     assert told(moved({(0, 1): (5, 1)}, old, new, SAME)) == {(0, 1): (5, 1)}
     assert moved({(0, 1): (5, 1)}, old, graph([[], [], []]), SAME).lost == {(0, 1)}
+    through_table = graph([[2], [], []], indirect=[0])
+    assert moved({(0, 1): (5, 1)}, old, through_table, SAME).lost == {(0, 1)}
 
 
 def test_a_block_may_lead_to_itself() -> None:
