@@ -16,7 +16,7 @@ _ALIKE = 0.6
 """Share of probes in common that makes a function of another name the same one."""
 _FEW_PROBES = 4
 """Functions with fewer are often alike by chance."""
-_SPLIT = 1 / 3
+_SPLIT = 1 / 4
 """Share of a new function's probes that make it a part of an old one."""
 _NEAREST = 8
 """Functions of another name that are compared, of those with most words in common."""

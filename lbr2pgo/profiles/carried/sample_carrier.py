@@ -89,7 +89,7 @@ class _Carrier:
     def _split_off(self, function: FunctionSamples, part: SampleFate) -> None:
         """Let a new function have what it took over."""
         moved = self._moved(function, part)
-        if moved.body:
+        if any(moved.body.values()):
             moved.head = moved.body[min(moved.body)]
             _add(moved, self.made.function(self._key(moved.name)))
 
