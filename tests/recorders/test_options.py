@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.options import DEFAULT_STARTUP, RecordOptions, StartEnd
 from lbr2pgo.support.errors import InputError
 
 Options = Callable[..., RecordOptions]
@@ -22,6 +23,10 @@ Options = Callable[..., RecordOptions]
         ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
         ({"startup": 0}, "no program starts for 0 seconds"),
         ({"startup": 1, "command": (), "all_cpus": True}, "what runs already has started"),
+        (
+            {"until": StartEnd("f", Path("p"), 1), "command": (), "pids": (3,)},
+            "what runs already has started",
+        ),
         ({"no_lbr": True, "depth": 16}, "samples of instructions have no branches"),
         ({"no_lbr": True, "emulate": True}, "samples of instructions have no branches"),
     ],
@@ -50,3 +55,10 @@ def test_a_start_is_recorded_so_densely_that_no_branch_is_lost(
 def test_what_is_said_of_a_start_holds(make_options: Options) -> None:
     settled = make_options(startup=2.5, period=7, duration=9).settled()
     assert (settled.period, settled.duration) == (7, 9)
+
+
+def test_what_a_function_ends_is_a_start(make_options: Options) -> None:
+    settled = make_options(until=StartEnd("f", Path("p"), 1)).settled()
+    assert settled.emulate
+    assert settled.duration == DEFAULT_STARTUP
+    assert settled.until == StartEnd("f", Path("p"), 1)

@@ -1,9 +1,11 @@
 #include "execution.h"
 
 #include "calls.h"
+#include "emulator.h"
 #include "flow.h"
 #include "process.h"
 #include "ring.h"
+#include "stream.h"
 
 void block_begins(unsigned vcpu, void *data) { enter_block(cpu_of(vcpu), data); }
 
@@ -43,4 +45,15 @@ void program_begins(unsigned vcpu, void *data) {
     if (!has_begun)
         begin_period(cpu_of(vcpu));
     has_begun = 1;
+}
+
+void start_ends(unsigned vcpu, void *data) {
+    static int has_ended;
+    (void)data;
+    if (__atomic_exchange_n(&has_ended, 1, __ATOMIC_RELAXED))
+        return;
+    struct cpu *c = cpu_of(vcpu);
+    take_sample(c, emulator.started);
+    append_record(RECORD_STARTED, c->tid, NULL, 0, NULL);
+    tell_end();
 }
