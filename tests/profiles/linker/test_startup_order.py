@@ -76,3 +76,20 @@ def test_a_stale_order_is_told(built: tuple[Path, Path], tmp_path: Path) -> None
     stale = lbr2pgo.check(order, program).quality.stale
     assert stale is not None
     assert 0 < stale.share < 0.5
+    assert stale.missing == ("gone",)
+
+
+def test_bolt_puts_functions_in_the_same_order(
+    built: tuple[Path, Path], tmp_path: Path, tool: Tool, run: Run
+) -> None:
+    program, recording = built
+    order, relocatable, moved = tmp_path / "order", tmp_path / "q", tmp_path / "q.bolt"
+    lbr2pgo.convert(recording, program, startup_order=order)
+    flags = ("-O1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--emit-relocs")
+    run(tool("clang-22"), *flags, program.with_suffix(".c"), "-o", relocatable)
+    by = ("--reorder-functions=user", f"--function-order={order}")
+    run(tool("llvm-bolt-22"), relocatable, "-o", moved, *by)
+    opened = Program.open(moved)
+    names = [name for name in order.read_text().splitlines() if opened.address_of(name)]
+    assert {"often", "main", "first", "second", "last"} <= set(names)
+    assert sorted(names, key=opened.address_of) == names
