@@ -10,13 +10,13 @@ from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.intervals import numbers_in
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import Tabular, table
 
 _NEVER = np.uint64(np.iinfo(np.uint64).max)
 
 
 @table
-class FirstTimes:
+class FirstTimes(Tabular):
     """Ends of branches, and when each was first and last in a sample of a process; (n,) each.
 
     Ascending by address, and then by process.
