@@ -11,8 +11,10 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.evidence.first_times import FirstTimes
 from lbr2pgo.program.process import Part, Process
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import SLOT_SIZE, PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import Tabular, table
 
@@ -111,6 +113,11 @@ def touched_pages(evidence: Evidence, seen: SeenEnds, sections: CodeSections) ->
     before = np.maximum.accumulate(np.where(has_end, np.arange(len(page)), 0))
     since = seen.since[earliest[place[before]]]
     return TouchedPages(address, since, sections.of(address))
+
+
+def ran_pages(flow: Flow) -> U64:
+    """The numbers (n,) of pages that instructions which ran begin in."""
+    return distinct(page_of(flow.instructions.address[flow.executed > 0]))
 
 
 def page_of(addresses: U64 | PlacedAddresses) -> U64:

@@ -17,6 +17,7 @@ from lbr2pgo.analyses.touched_pages import (
     CodeSections,
     code_sections,
     page_of,
+    ran_pages,
     seen_ends,
     touched_pages,
 )
@@ -60,6 +61,7 @@ def test_pages_are_those_of_exact_counts_in_their_order(recorded: Start) -> None
     sections = code_sections(evidence.program)
     pages = touched_pages(evidence, seen_ends(times), sections)
     number = page_of(pages.address).tolist()
+    assert ran_pages(evidence.flow).tolist() == number
     assert number == sorted({address // PAGE for address in bytes_that_ran(recorded)})
     since = dict(zip(number, pages.since.tolist(), strict=True))
     assert since[named["main"]] <= since[named["once"]] <= since[named["often"]]

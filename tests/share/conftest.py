@@ -42,8 +42,8 @@ CFLAGS = -O2 $(LBR2PGO_CFLAGS)
 LDFLAGS = $(LBR2PGO_LDFLAGS)
 
 all: app app.bolt
-app$(LBR2PGO_SUFFIX): app$(LBR2PGO_SUFFIX).o
-\t$(CC) $(LDFLAGS) -o $@ $^
+app$(LBR2PGO_SUFFIX): app$(LBR2PGO_SUFFIX).o $(LBR2PGO_ORDER)
+\t$(CC) $(LDFLAGS) -o $@ $<
 \t$(call lbr2pgo-check,$@)
 app$(LBR2PGO_SUFFIX).o: app.c $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
 \t$(CC) $(CFLAGS) -c -o $@ $<
@@ -72,6 +72,17 @@ PROPELLER = {
     "lbr2pgo_propeller_binary = 'app.mapped'",
 }
 """How a project asks for a layout by clang and lld, of stored files or of a recording."""
+STARTUP = {
+    ("cmake", "files"): "lbr2pgo_startup(TARGET app PROFILE app.startup)",
+    ("cmake", "recorded"): "lbr2pgo_startup(TARGET app RECORDING app.data BINARY app.unordered)",
+    ("cmake", "trained"): "lbr2pgo_startup(TARGET app TRAIN 1)",
+    ("make", "files"): "$(eval $(call lbr2pgo-startup,app.startup))",
+    ("make", "recorded"): "$(eval $(call lbr2pgo-startup,app.startup,app.data,app.unordered))",
+    ("meson", "files"): "lbr2pgo_startup = 'app.startup'",
+    ("meson", "recorded"): "lbr2pgo_startup_recording = ['app.data']\n"
+    "lbr2pgo_startup_binary = 'app.unordered'",
+}
+"""The same of an order for its start; CMake can record that itself."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +151,7 @@ class Wish:
     """Profiles are made of perf.data."""
     probes: bool
     propeller: str
-    """How it asks for a layout by the compiler; empty where it does not."""
+    """How it asks for a layout by the compiler or the linker; empty where it does not."""
 
 
 @pytest.fixture(scope="session")
@@ -166,10 +177,12 @@ def project(tmp_path: Path, profiles: Path, tool: Tool) -> Callable[..., Project
         tool(name)
 
     def make(
-        build_system: str, *, recorded: bool = False, probes: bool = False, propeller: str = ""
-    ) -> Project:
+        build_system: str, *, recorded: bool = False, probes: bool = False, propeller: str = "",
+        startup: str = "",
+    ) -> Project:  # fmt: skip
         shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
         propeller = PROPELLER[build_system, propeller] if propeller else ""
+        propeller = STARTUP[build_system, startup] if startup else propeller
         wish = Wish(tmp_path, profiles, tool, recorded, probes, propeller)
         return PROJECTS[build_system](wish)
 
