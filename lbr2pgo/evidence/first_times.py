@@ -25,12 +25,16 @@ class FirstTimes(Tabular):
     address: PlacedAddresses
     process: I64
     """0, 1, 2 … over all recordings."""
+    recording: I64
+    """Which recording its process is in, in their order."""
     time: U64
     """Nanoseconds, of that sample."""
     step: U64
     """How many ends stand before it in its stack, the oldest first: what one sample saw first."""
     last: U64
     """Nanoseconds, of the last sample that it was in."""
+    recordings: int
+    """How many there are."""
 
 
 class FirstTimeCollector:
@@ -106,8 +110,8 @@ class FirstTimeCollector:
         number = np.unique(owners, axis=0, return_inverse=True)[1].ravel()
         order = np.lexsort((number, address))
         return FirstTimes(
-            placed_addresses(address[order]), number[order], self._first[order],
-            self._step[order], self._last[order],
+            placed_addresses(address[order]), number[order], source[order].astype(np.int64),
+            self._first[order], self._step[order], self._last[order], self._sources,
         )  # fmt: skip
 
 

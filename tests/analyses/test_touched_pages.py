@@ -74,8 +74,9 @@ def test_pages_are_those_of_exact_counts_in_their_order(recorded: Start) -> None
 def test_times_are_of_each_process() -> None:
     times = FirstTimes(
         placed_addresses(np.array([1, 1, 2, 3], np.uint64)), np.array([0, 1, 1, 2]),
+        np.zeros(4, np.int64),
         np.array([10, 2_000_010, 10, 7], np.uint64), np.array([0, 0, 1, 0], np.uint64),
-        np.array([1_000_010, 4_000_010, 2_000_010, 7], np.uint64),
+        np.array([1_000_010, 4_000_010, 2_000_010, 7], np.uint64), 1,
     )  # fmt: skip
     seen = seen_ends(times)
     assert seen.address.tolist() == [1, 3, 2, 1]
