@@ -48,7 +48,7 @@ def _options() -> Rows:
 
 
 def _field(option: Option) -> str:
-    value = "N" * option.is_number or ", ".join(option.choices)
+    value = "N" * option.is_number or "N,N…" * option.is_list or ", ".join(option.choices)
     return f"`{option.name}` (`{option.flag.word}`{': ' * bool(value)}{value})"
 
 

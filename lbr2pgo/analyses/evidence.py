@@ -41,6 +41,8 @@ class Limits:
     """Branches were sampled one by one: the entries are no stacks."""
     is_call_stack: bool = False
     """The stacks are call stacks: neither branches nor fall-throughs."""
+    is_dense: bool = False
+    """Between samples there are so few taken branches that stacks hold nearly all."""
     is_simulated: bool = False
     """Recorded under emulation: predictions and cycles are simulated."""
     no_cycles: tuple[str, ...] = ()

@@ -24,6 +24,7 @@ from lbr2pgo.analyses import (
     paths,
     phases,
     stack_ends,
+    start,
 )
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.table import Table
@@ -38,8 +39,9 @@ from lbr2pgo.evidence.stack_ends import STACK_ENDS
 from lbr2pgo.evidence.time_line import TIME_LINE
 from lbr2pgo.support.dataclass import dataclass
 
-Planned = Callable[[Evidence, int | None], Finding[Any]]
-"""A finding that depends on which code ran, and on how many functions are to be looked at."""
+Planned = Callable[[Evidence, int | None], Finding[Any] | None]
+"""A finding that depends on which code ran, and on how many functions are to be looked at; None
+where the samples can't tell."""
 Needs = tuple[Finding[Any] | Planned, ...]
 
 
@@ -78,6 +80,7 @@ ANALYSES = {
     callers.NAME: Analysis(callers.callers, (CALL_STACKS,)),
     call_edges.NAME: Analysis(call_edges.call_edges),
     phases.NAME: Analysis(phases.phases, (TIME_LINE,)),
+    start.NAME: Analysis(start.start, (start.first_times,), start.PARTS),
     stack_ends.NAME: Analysis(stack_ends.stack_ends, (STACK_ENDS,)),
 }
 """In the order in which a report shows them."""
@@ -102,7 +105,7 @@ def findings(names: Iterable[str], known: Evidence, top: int | None) -> tuple[Fi
     """What analyses ask the samples for, each once; `known` is what counts tell."""
     needs = [need for name in names for need in _needs(name)]
     asked = (need if isinstance(need, Finding) else need(known, top) for need in needs)
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(each for each in asked if each is not None))
 
 
 def _needs(name: str) -> Needs:

@@ -74,6 +74,7 @@ class RecordKeywords(TypedDict, total=False):
     duration: float | None
     delay: float | None
     startup: float | None
+    until: str | None
     period: int | None
     frequency: int | None
     samples: int | None

@@ -62,6 +62,7 @@ def record(
     MissingToolError where what it takes is not installed, and OutputError where the files can't be
     written.
     """
+    from lbr2pgo.api.start_end import start_end
     from lbr2pgo.recorders.front_end import preset
     from lbr2pgo.recorders.machine import read_machine
     from lbr2pgo.recorders.options import RecordOptions
@@ -70,9 +71,12 @@ def record(
     refuse_unknown(how, RecordKeywords)
     shared: dict[str, Any] = {"cycles": True, **how}
     words, said = texts_of(command, "command"), list[str]()
+    words = (*map(runnable, words[:1]), *words[1:])
+    until = shared.pop("until", None)
     options = RecordOptions(
         output=path_of(output, "output"),
-        command=(*map(runnable, words[:1]), *words[1:]),
+        command=words,
+        until=None if until is None else start_end(until, words),
         exact=optional_path(exact, "exact"),
         pids=several(shared.pop("pid", ())),
         filters=several(shared.pop("filter", ())),

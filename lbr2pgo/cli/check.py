@@ -33,6 +33,10 @@ _NAMED = 5
 """Functions with other probes that a line names."""
 _MOST_CHANGED = 8
 """Functions with other probes that are told of in a table."""
+_OTHERWISE = (
+    "its functions stand otherwise; compile with -ffunction-sections and link with it by lld"
+)
+"""Of an order of functions."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -205,6 +209,8 @@ def _stale_lines(stale: Staleness | None) -> Iterator[str]:
         return
     if stale.missing:
         yield f"not in the binary: {', '.join(stale.missing)}"
+    if not stale.is_followed:
+        yield f"not followed: {_OTHERWISE}"
     for each in stale.changed[:_MOST_CHANGED]:
         yield f"changed: {each.function} ({each.share:.2%} of counts): {each.why()}"
     if len(stale.changed) > _MOST_CHANGED:
@@ -246,6 +252,8 @@ def print_line(profile: str, binary: Path, quality: Quality, failed: Sequence[st
         said += f", {stale.functions:.2%} in functions that it lacks ({names})"
     if stale is not None and any(each.share > 0 for each in stale.changed):
         said += f", {_changed(stale)}"
+    if stale is not None and not stale.is_followed:
+        said += f", and is not followed: {_OTHERWISE}"
     verdict = f"; refused: {', '.join(failed)}" if failed else ""
     warning = "warning: " if stale is not None and stale.share > MUCH_STALE else ""
     print(printable(f"lbr2pgo: {warning}{profile}: {said}{verdict}"))

@@ -12,7 +12,7 @@ from lbr2pgo.cli import messages
 from lbr2pgo.cli.commands import COMMANDS
 from lbr2pgo.cli.images import add_images, run_images
 from lbr2pgo.cli.own_process import prepare
-from lbr2pgo.cli.parser import section, some_of, whole_number
+from lbr2pgo.cli.parser import section, some_of, whole_number, whole_numbers
 from lbr2pgo.cli.selection import add_selection, counting_options, only_binary
 from lbr2pgo.model.compat import TOOLS, Compat
 from lbr2pgo.support.file_names import expanded
@@ -116,6 +116,8 @@ def _add_option(group: argparse._ArgumentGroup, option: Option) -> None:
         kind = {"type": Path, "metavar": "OUT"}
     elif option.is_number:
         kind = {"type": whole_number, "metavar": "N"}
+    elif option.is_list:
+        kind = {"type": whole_numbers, "metavar": "NUMBERS"}
     elif option.choices:
         kind = {"choices": option.choices}
     group.add_argument(option.flag.word, dest=option.keyword, help=option.flag.help, **kind)

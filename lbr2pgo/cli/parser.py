@@ -171,6 +171,11 @@ def numbers(text: str) -> list[int]:
         raise argparse.ArgumentTypeError(f"{text} is no list of numbers") from None
 
 
+def whole_numbers(text: str) -> tuple[int, ...]:
+    """Such numbers, from 0 on, separated by commas."""
+    return tuple(map(whole_number, names(text)))
+
+
 def whole_number(text: str) -> int:
     """A number from 0 on."""
     if not (text.isascii() and text.isdigit()):

@@ -134,6 +134,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--propeller", action="store_true",
         help="have clang and lld lay out blocks and functions as well, in one more build",
     )  # fmt: skip
+    layout.add_argument(
+        "--startup", action="store_true",
+        help="have lld order functions as the start of the training wants them, in one more build",
+    )  # fmt: skip
     measured.add_argument(
         "--measure", metavar="CMD", help="the run to be measured (default: the training's)"
     )
@@ -315,6 +319,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         work=work,
         compiler=args.compiler,
         propeller=args.propeller,
+        startup=args.startup,
         instrumented=args.instrumented,
         cargo=args.cargo,
         copy_of=args.copy_of,

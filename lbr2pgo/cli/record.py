@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +19,7 @@ from lbr2pgo.support.executables import runnable
 
 if TYPE_CHECKING:
     from lbr2pgo.model.exact_counts import Totals
-    from lbr2pgo.recorders.options import RecordOptions
+    from lbr2pgo.recorders.options import RecordOptions, StartEnd
     from lbr2pgo.recorders.recording import RecordedFile
 
 
@@ -155,6 +156,10 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
         "--startup-order",
     )  # fmt: skip
     times.add_argument(
+        "--until", metavar="FUNCTION",
+        help="end the start-up where this function of the program is first entered",
+    )  # fmt: skip
+    times.add_argument(
         "--delay", type=float, metavar="SECONDS", help="begin so much later, behind the start-up"
     )
 
@@ -223,6 +228,11 @@ def _record(args: argparse.Namespace) -> RecordedFile:
 
 
 def _record_continuously(args: argparse.Namespace) -> int:
+    if args.startup is not None or args.until is not None:
+        raise InputError(
+            "what is recorded for ever has started long ago",
+            cure="Leave out --continuous, or --startup and --until.",
+        )
     from lbr2pgo.recorders.continuous import Rotation, record_continuously
     from lbr2pgo.recorders.machine import read_machine
     from lbr2pgo.recorders.recording import record_with_perf
@@ -287,9 +297,18 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         duration=args.duration,
         delay=args.delay,
         startup=args.startup,
+        until=_until(args, program),
         reproducible=args.reproducible,
         command=tuple(program),
     )
+
+
+def _until(args: argparse.Namespace, command: Sequence[str]) -> StartEnd | None:
+    if args.until is None:
+        return None
+    from lbr2pgo.api.start_end import start_end
+
+    return start_end(args.until, command)
 
 
 def _tell_exact(path: Path, totals: Totals) -> None:

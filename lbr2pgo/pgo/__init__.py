@@ -1,8 +1,8 @@
 """Profiles into builds: the loop of building, training and rebuilding, and what it gained."""
 
 STEPS = (
-    "build", "training-build", "train", "convert", "rebuild", "again", "propeller", "bolt",
-    "measure",
+    "build", "training-build", "train", "convert", "rebuild", "again", "propeller", "startup",
+    "bolt", "measure",
 )  # fmt: skip
 """Of a loop, in their order; the second has work where the recorded build has its own flags."""
 NO_TRAINING_BUILD = "   Note: records the build without a profile, since "

@@ -96,7 +96,7 @@ def find_build(name: str, directory: Path, binary: Path) -> Path:
 
 def _builds(directory: Path, binary: Path) -> Iterator[tuple[str, Path]]:
     found = {"bolt": Workplace(directory, binary).laid_out}
-    for name in ("before", "marked", "after", "propelled"):
+    for name in ("before", "marked", "after", "propelled", "ordered"):
         found[name] = Workplace(directory, binary).file(name)
     for folder in sorted(filter(Path.is_dir, directory.glob("*"))):
         work = Workplace(folder, binary)

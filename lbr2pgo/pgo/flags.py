@@ -60,9 +60,10 @@ _OPTIMISE = "-O2"  # what the user gets who sets nothing: a build without it is 
 _LINK = ("-Wl,--build-id",)
 _FIRST_TO_READ_2, _FIRST_TO_READ_3 = 12, 16
 _FOR_BOLT = ("-Wl,--emit-relocs",)
-_BLOCK_MAP = ("-fbasic-block-address-map", "-ffunction-sections")
+_SECTIONS, _BY_LLD = ("-ffunction-sections",), ("-fuse-ld=lld",)
+_BLOCK_MAP = ("-fbasic-block-address-map", *_SECTIONS)
 _LAY_OUT = "-fbasic-block-sections=list="
-_BLOCK_MAP_LINKED = ("-fuse-ld=lld", "-Wl,--lto-basic-block-address-map")
+_BLOCK_MAP_LINKED = (*_BY_LLD, "-Wl,--lto-basic-block-address-map")
 """Without LTO, lld passes over what is for LTO."""
 _COUNT, _USE_COUNTS = "-fprofile-generate", "-fprofile-use"
 
@@ -77,6 +78,8 @@ class WantedFlags:
     """What is linked is to be laid out anew."""
     propeller: bool = False
     """The same by the compiler, which is told of the blocks that it made."""
+    startup: bool = False
+    """The linker orders functions by the program's start."""
     probes: bool = False
     """Profiles are of pseudo probes."""
     unrelaxed: bool = False
@@ -135,7 +138,7 @@ def base_flags(wanted: WantedFlags) -> BuildFlags:
 
     Probes alone, and the names that they need, change what is inlined and how.
     """
-    return plain_flags(replace(wanted, probes=False, bolt=False, propeller=False))
+    return plain_flags(replace(wanted, probes=False, bolt=False, propeller=False, startup=False))
 
 
 def training_flags(wanted: WantedFlags) -> BuildFlags:
@@ -165,10 +168,18 @@ def layout_flags(flags: BuildFlags, clusters: Path, order: Path) -> BuildFlags:
         (
             *flags.link,
             f"-Wl,--lto-basic-block-sections={blocks}",
-            "-Wl,--no-warn-symbol-ordering",
-            f"-Wl,--symbol-ordering-file={order.resolve()}",
+            *_ordered_by(order),
         ),
     )
+
+
+def order_flags(flags: BuildFlags, order: Path) -> BuildFlags:
+    """Of the build whose functions the linker puts in an order, which had these flags."""
+    return BuildFlags(flags.compile, (*flags.link, *_ordered_by(order)))
+
+
+def _ordered_by(order: Path) -> tuple[str, ...]:
+    return ("-Wl,--no-warn-symbol-ordering", f"-Wl,--symbol-ordering-file={order.resolve()}")
 
 
 def _unprofiled(wanted: WantedFlags) -> tuple[str, ...]:
@@ -181,6 +192,7 @@ def _found(wanted: WantedFlags) -> tuple[str, ...]:
         *(PROBES if wanted.probes else ()),
         *(_COMPILERS[wanted.compiler].before_bolt if wanted.bolt else ()),
         *(_BLOCK_MAP if wanted.propeller else ()),
+        *(_SECTIONS if wanted.startup else ()),
         *(_paths_of(wanted.copy_of) if wanted.copy_of is not None else ()),
     )
 
@@ -196,7 +208,8 @@ def _paths_of(original: Path) -> tuple[str, ...]:
 
 def _linked(wanted: WantedFlags) -> tuple[str, ...]:
     relocations = _FOR_BOLT if wanted.bolt else ()
-    return (*_LINK, *relocations, *(_BLOCK_MAP_LINKED if wanted.propeller else ()))
+    by_lld = _BLOCK_MAP_LINKED if wanted.propeller else _BY_LLD if wanted.startup else ()
+    return (*_LINK, *relocations, *by_lld)
 
 
 def afdo_version(environment: Mapping[str, str]) -> Literal["1", "2", "3"]:

@@ -19,6 +19,7 @@ from lbr2pgo.pgo.flags import (
     WantedFlags,
     base_flags,
     layout_flags,
+    order_flags,
     plain_flags,
     profile_flags,
     training_flags,
@@ -48,6 +49,7 @@ from lbr2pgo.pgo.verdict import Built
 from lbr2pgo.pgo.workplace import Workplace, need
 from lbr2pgo.profiles.bolt.fdata.format import FdataOutput
 from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt
+from lbr2pgo.profiles.linker.startup_order import StartupOrderOutput
 from lbr2pgo.profiles.propeller.format import PropellerOutput
 from lbr2pgo.profiles.propeller.order_format import PropellerOrderOutput
 from lbr2pgo.program.block_map import has_block_map
@@ -55,6 +57,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.pseudo_probes import has_probes
 from lbr2pgo.recorders.options import Watch
+from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 
 _LAY_OUT_AGAIN = "Lay out anew what changed since: blocks go by numbers that change with the code."
@@ -124,7 +127,7 @@ class Loop:
             "build": self._build_plain, "training-build": self._build_for_training,
             "train": self._train_for_compiler, "convert": self._convert, "rebuild": self._rebuild,
             "again": self._rebuild_again, "propeller": self._lay_out_by_compiler,
-            "bolt": self._lay_out,
+            "startup": self._order_by_start, "bolt": self._lay_out,
         }  # fmt: skip
         todo = [steps[name] for name in chosen if name in steps]
         is_measured = STEPS[-1] in chosen
@@ -297,9 +300,9 @@ class Loop:
         options = self.options
         walks_frames = options.train is not None and walks_frame_pointers(options.train)
         return WantedFlags(
-            options.compiler, options.bolt, options.propeller, options.probes, options.unrelaxed,
-            walks_frames, options.training_flags, options.copy_of, options.profile_flags,
-            self._work.counts if options.instrumented else None,
+            options.compiler, options.bolt, options.propeller, options.startup, options.probes,
+            options.unrelaxed, walks_frames, options.training_flags, options.copy_of,
+            options.profile_flags, self._work.counts if options.instrumented else None,
         )  # fmt: skip
 
     @property
@@ -349,7 +352,8 @@ class Loop:
 
     def _build_with_profile(self) -> None:
         self._next("Build with the profile")
-        self._work.propelled.unlink(missing_ok=True)  # made of an earlier one
+        for made in (self._work.propelled, self._work.ordered):  # of an earlier one
+            made.unlink(missing_ok=True)
         self._build_anew(self._profile_flags, self._work.unprofiled, self._work.rebuilt)
 
     @property
@@ -364,6 +368,10 @@ class Loop:
     @property
     def _layout_flags(self) -> BuildFlags:
         return layout_flags(self._compiled_flags, self._work.clusters, self._work.order)
+
+    @property
+    def _order_flags(self) -> BuildFlags:
+        return order_flags(self._compiled_flags, self._work.start_order)
 
     def _build_anew(self, flags: BuildFlags, before: Path, after: Path) -> None:
         """Build and keep what differs from what was there before."""
@@ -412,6 +420,24 @@ class Loop:
         self._build_anew(self._layout_flags, work.newest, work.propelled)
         self._tell(judge_layout(work.newest, work.propelled))
 
+    def _order_by_start(self) -> None:
+        if not self.options.startup:
+            return
+        work, trainer = self._work, self._trainer
+        trainer.record_start(work.newest, work.start_recording)
+        self._next("Convert for the linker")
+        trainer.make_of_start(work.start_recording, StartupOrderOutput(work.start_order))
+        self._next("Build in the order of the start")
+        self._build_anew(self._order_flags, work.newest, work.ordered)
+        trainer.record_start(work.ordered, work.ordered_recording)
+
+    def _start_said(self) -> str:
+        """What the order is for."""
+        work = self._work
+        before = self._trainer.pages_of_start(work.start_recording, work.newest)
+        after = self._trainer.pages_of_start(work.ordered_recording, work.ordered)
+        return f"Its start touches {counted(after, 'page')} of its code, {before:,} without order."
+
     def _lay_out(self) -> None:
         if not self.options.bolt:
             return
@@ -438,8 +464,9 @@ class Loop:
     @property
     def _final(self) -> Path:
         """The build that is left in the binary's place."""
-        is_propelled = self.options.propeller and self._work.propelled.exists()
-        return self._work.propelled if is_propelled else self._work.newest
+        work, options = self._work, self.options
+        made = ((options.propeller, work.propelled), (options.startup, work.ordered))
+        return next((build for asked, build in made if asked and build.exists()), work.newest)
 
     def _place(self, build: Path) -> Path:
         return self.binary if build == self._final else build
@@ -455,6 +482,9 @@ class Loop:
             advice = (*self._way.advice(self._layout_flags), _LAY_OUT_AGAIN)
             reads = (*builds[-1].reads, self._work.clusters, self._work.order)
             builds.append(Built(self.binary, advice, reads))
+        if self._final == self._work.ordered:
+            advice = (self._start_said(), *self._way.advice(self._order_flags))
+            builds.append(Built(self.binary, advice, (*builds[-1].reads, self._work.start_order)))
         tool = find_bolt() if self.options.bolt else None
         if tool is not None and self._work.laid_out.exists():
             layout = tuple(self._bolt_command(tool))

@@ -48,6 +48,8 @@ class LoopOptions:
     """Of `COMPILERS`: whose flags and profiles."""
     propeller: bool = False
     """Have clang and lld lay the program out."""
+    startup: bool = False
+    """Have lld order functions as the program's start wants them."""
     bolt_profile: Path | None = None
     """BOLT's YAML of an older build, in place of training for llvm-bolt."""
     instrumented: bool = False
@@ -144,6 +146,7 @@ class LoopOptions:
             ("--stable", self.stable, not self.both, "a merged profile has no such form"),
             ("--provenance", self.provenance, not self.both, "a merged profile has none"),
             ("--again", self.again, not loses_probes, "what Propeller lays out has no probes"),
+            ("--startup", self.startup, self.train is not None, "there is no training command"),
         ):
             if is_given and not can:
                 raise InputError(f"{option}: {why}", cure=f"Leave out {option}.")
@@ -155,6 +158,7 @@ class LoopOptions:
             ("--probes", ("clang",), self.probes),
             ("--contexts", ("clang", "rustc"), wants_contexts),
             ("--propeller", ("clang",), self.propeller),
+            ("--startup", ("clang", "gcc"), self.startup),
             ("--training-flags", ("clang", "gcc"), self.training_flags),
             ("--profile-flags", ("clang", "gcc"), self.profile_flags),
             ("--copy-of", ("clang", "gcc"), self.copy_of is not None),
@@ -167,6 +171,10 @@ class LoopOptions:
                 raise InputError(
                     f"{compiler} can do nothing with {option}", cure=f"Leave out {option}."
                 )
+        if self.startup and self.layout:
+            raise InputError(
+                f"--startup and --{self.layout} each order all functions", cure="Give one of them."
+            )
         if self.propeller and self.bolt:
             raise InputError(
                 "Propeller and BOLT do the same work",

@@ -81,6 +81,11 @@ class SearchOptions:
             raise InputError("there is no training command", cure="Give --train 'CMD'.")
         if self.loop.cargo:
             raise InputError("rustc has one kind of profile", cure="Leave out --search.")
+        if self.loop.startup:
+            raise InputError(
+                "a search judges by cycles, and not by how a program starts",
+                cure="Leave out --search, or --startup: the winner can be ordered by another loop.",
+            )
         if self.jobs < 1:
             raise InputError(f"{self.jobs} jobs build nothing", cure="Give --jobs 1 or more.")
         if self.jobs > 1 and self.loop.binary.is_absolute():

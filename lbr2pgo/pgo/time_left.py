@@ -22,7 +22,7 @@ class TimeLeft:
         first, last = (STEPS.index(name) for name in (options.first, options.last))
         self._to_come = [word for name in STEPS[first : last + 1] for word in _words(name, options)]
         self._took: dict[str, float] = {}
-        self._counted = 3 + bool(options.layout)
+        self._counted = 3 + bool(options.layout or options.startup)
         """Runs that are counted: of each build, and the first one again."""
 
     def after(self, title: str, seconds: float) -> float | None:
@@ -49,6 +49,7 @@ def _words(step: str, options: LoopOptions) -> Iterator[str]:
         "rebuild": ["Build"],
         "again": ["Train", "Convert", "Build"] if options.again else [],
         "propeller": ["Train", "Convert", "Build"] if options.propeller else [],
+        "startup": ["Train", "Convert", "Build", "Train"] if options.startup else [],
         "bolt": ["Train", "Convert"] if options.bolt and options.bolt_profile is None else [],
         "measure": ["Measure"] if options.measured else [],
     }

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from lbr2pgo.analyses.touched_pages import ran_pages
 from lbr2pgo.fleet.merge import MergeOptions, merge_files
 from lbr2pgo.pgo.flags import afdo_version
 from lbr2pgo.pgo.loop_options import LoopOptions
@@ -39,6 +40,7 @@ from lbr2pgo.profiles.llvm.sample_quality import density
 from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.recorders.options import Watch
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 Recorded = Sequence[tuple[Path, Path]]
@@ -101,6 +103,23 @@ class Trainer:
         """Layouts want a recording of the very code that they change."""
         self._record(self._work.newest, replace(self.training, call_graph=False), recording)
 
+    def record_start(self, build: Path, recording: Path) -> None:
+        """Record the start of a build."""
+        self._record(build, self._start_training, recording)
+
+    @property
+    def _start_training(self) -> Training:
+        return replace(self.training, call_graph=False, exact=False, period=None, startup=True)
+
+    def make_of_start(self, recording: Path, *outputs: Output) -> None:
+        """Make orders of the start of the program in its place."""
+        self._make(recordings(self._start_training, recording), outputs)
+
+    def pages_of_start(self, recording: Path, build: Path) -> int:
+        """How many pages of its code a build has touched there."""
+        recorded = tuple(recordings(self._start_training, recording))
+        return len(ran_pages(read_and_replay(Inputs(recorded, build)).flow))
+
     def take_second_generation(self) -> None:
         """Record the build that the profile went into, for the profile to be made of that."""
         recording = self._work.second_recording
@@ -113,6 +132,9 @@ class Trainer:
         inputs = recordings(self.training, recording)
         if self.training.exact:
             inputs = [exact_beside(each) for each in inputs]
+        self._make(inputs, outputs)
+
+    def _make(self, inputs: Sequence[Path], outputs: Sequence[Output]) -> None:
         found = [need(each, "train") for each in inputs]
         options = self._options
         make_profiles(found, options.binary, self._say, outputs, provenance=options.provenance)

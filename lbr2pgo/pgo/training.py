@@ -16,7 +16,7 @@ from lbr2pgo.profiles.llvm.density import ENOUGH
 from lbr2pgo.provenance.told_conversion import convert_with_provenance
 from lbr2pgo.recorders.hardware import choose_recorder, record_hardware
 from lbr2pgo.recorders.machine import read_machine
-from lbr2pgo.recorders.options import RecordOptions, Watch
+from lbr2pgo.recorders.options import DEFAULT_STARTUP, RecordOptions, Watch
 from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
@@ -50,6 +50,9 @@ class Training:
     reproducible: bool = False
     """Record the same wherever it is recorded: see `RecordOptions`."""
 
+    startup: bool = False
+    """Record every branch of the start alone, see `RecordOptions`."""
+
     def __post_init__(self) -> None:
         if self.exact and self.call_graph:
             raise InputError(
@@ -76,6 +79,7 @@ def _record_options(training: Training, command: str, output: Path) -> RecordOpt
         input=training.input,
         exact=exact_beside(output) if training.exact else None,
         reproducible=training.reproducible,
+        startup=DEFAULT_STARTUP if training.startup else None,
     )  # fmt: skip
 
 
@@ -107,18 +111,19 @@ def record(
     training: Training, command: str, output: Path, say: Say, watch: Watch | None = None
 ) -> int | None:
     """Record one of the commands, as `record_all` does."""
-    options = _record_options(training, command, output)
+    options = _record_options(training, command, output).settled()
     machine = read_machine()
     choice = choose_recorder(machine, options)
-    if training.period is None and len(training.commands) == 1 and not choice.hardware:
+    if options.period is None and len(training.commands) == 1 and not choice.hardware:
         options = replace(options, period=_FIRST_PERIOD, most_samples=_MOST_SAMPLES)
     most = () if options.most_samples is None else ("--samples", str(options.most_samples))
-    period = () if options.period is None else ("-c", str(options.period))
     emulate = () if choice.hardware else ("--emulate",)
+    period = () if options.period is None else ("-c", str(options.period))
+    often = ("--startup",) if training.startup else (*emulate, *period, *most)
     chains = ("--call-graph",) if options.call_graph else ()
     exact = () if options.exact is None else ("--exact", str(options.exact))
     alike = ("--reproducible",) if options.reproducible else ()
-    given = (*emulate, *alike, *chains, *period, *most, *exact, "-o", str(output))
+    given = (*often, *alike, *chains, *exact, "-o", str(output))
     words = ("lbr2pgo", "record", *given, "--", *options.command)
     source = () if training.input is None else ("<", shlex.quote(str(training.input)))
     say(CommandLine(" ".join((shlex.join(words), *source))))

@@ -38,9 +38,11 @@ def verdict(
 
     A build is better than the first if its user time certainly is; where times tell no build from
     the first, if it needs clearly fewer cycles by the model. Another goal than speed weighs the
-    size of the code, too.
+    size of the code, too; where functions are ordered for the start, that is what counts.
     """
-    best = _best(measured, options.goal) if measured else len(builds) - 1
+    best = len(builds) - 1 if not measured else _best(measured, options.goal)
+    if measured and options.startup and _is_as_good(measured[-1], measured):
+        best = len(builds) - 1
     if not measured:
         yield f"Verdict: not measured. The last build is {builds[best].path}."
     elif best:
@@ -72,6 +74,12 @@ def _advice(chosen: Built) -> Iterator[str]:
         yield f"Keep {path}: every build reads it."
     if chosen.layout:
         yield f"Keep as the last step: {shlex.join(chosen.layout)}"
+
+
+def _is_as_good(each: Measured, measured: Sequence[Measured]) -> bool:
+    """Whether nothing speaks against a build that is for its start, which nobody measured."""
+    time = each.time_ratio(measured[0])
+    return each.name not in differing_outputs(measured) and (time is None or time.low <= 1)
 
 
 def _best(measured: Sequence[Measured], goal: Goal) -> int:

@@ -80,6 +80,14 @@ class Workplace:
     """Parts of functions in their new order, for lld."""
     propelled = _File("propelled")
     """The build that these went into."""
+    start_recording = _File("start.perf.data")
+    """Of the newest build's start."""
+    start_order = _File("startup")
+    """Functions in the order of that, for lld."""
+    ordered = _File("ordered")
+    """The build that it went into."""
+    ordered_recording = _File("ordered.perf.data")
+    """Of the start of that."""
     bolt_recording = _File("bolt.perf.data")
     """Of the newest build."""
     fdata = _File("fdata")
@@ -100,8 +108,8 @@ class Workplace:
         """Forget the builds of an earlier loop, and how flags reached them."""
         self.directory.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self.compilers, ignore_errors=True)
-        made = self.plain, self.marked, self.training, self.rebuilt, self.propelled, self.laid_out
-        for path in (*made, self.log, self.commands):
+        made = self.plain, self.marked, self.training, self.rebuilt, self.propelled, self.ordered
+        for path in (*made, self.laid_out, self.log, self.commands):
             path.unlink(missing_ok=True)
 
 

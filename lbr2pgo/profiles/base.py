@@ -66,13 +66,15 @@ def shell_word(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A field of an `Output`: a path to be written, a choice, a number, or a switch."""
+    """A field of an `Output`: a path to be written, a choice, a number, several, or a switch."""
 
     name: str
     flag: Flag
     is_path: bool
     is_number: bool
     """A whole one, from 0 on."""
+    is_list: bool
+    """Of such numbers."""
     choices: tuple[str, ...]
     """Empty for all others."""
 
@@ -87,7 +89,7 @@ class Output(ABC):
     """One output that is asked for. Each format has a frozen dataclass of its own.
 
     Fields are paths to be written, of which the first is the one that asks for the output, and
-    options: `Literal` choices, numbers and switches. Each field has a `flag`.
+    options: `Literal` choices, numbers, tuples of these, and switches. Each field has a `flag`.
     """
 
     @abstractmethod
@@ -133,14 +135,17 @@ class Output(ABC):
             value = getattr(self, each.name)
             if value not in (each.default, None):
                 word = each.metadata["flag"].word
-                found += [word] if value is True else [word, str(value)]
+                text = ",".join(map(str, value)) if isinstance(value, tuple) else str(value)
+                found += [word] if value is True else [word, text]
         return tuple(found)
 
 
 def _option(field: Field[Any], kind: Any) -> Option:
     kinds = (kind, *get_args(kind))
     choices = get_args(kind) if get_origin(kind) is Literal else ()
-    return Option(field.name, field.metadata["flag"], Path in kinds, int in kinds, choices)
+    is_list = get_origin(kind) is tuple
+    is_number = int in kinds and not is_list
+    return Option(field.name, field.metadata["flag"], Path in kinds, is_number, is_list, choices)
 
 
 HEAD_SIZE = 1 << 16

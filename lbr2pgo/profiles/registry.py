@@ -16,6 +16,7 @@ from typing import Any
 from lbr2pgo.model import waterfall
 from lbr2pgo.profiles.base import HEAD_SIZE, Option, Output, OutputFormat
 from lbr2pgo.profiles.reader import Reader, WrittenProfile
+from lbr2pgo.support.arguments import several
 from lbr2pgo.support.errors import InputError, readable
 
 _MODULES = (
@@ -91,7 +92,7 @@ def _chosen(option: Option, value: Any) -> Any:
     if option.choices and value not in option.choices:
         cure = f"There are: {', '.join(option.choices)}."
         raise InputError(f"{option.keyword}: there is no {value}", cure=cure)
-    return value
+    return several(value) if option.is_list else value
 
 
 def every_output(prefix: str | Path) -> tuple[Output, ...]:

@@ -13,6 +13,7 @@ MOST_MISSING = 0.5
 MUCH_STALE, MOST_STALE = 0.2, 0.5
 """A profile with more of its counts at places that a program lacks is warned of, or refused."""
 
+_FOLLOWED = 0.75
 _NAMED = 5
 """How many of the missing functions are named."""
 
@@ -80,6 +81,13 @@ class Staleness:
     """Counts in functions that llvm-bolt leaves alone for one that does not fit."""
     is_renamed: bool = False
     """Whether most functions that are not there are, under other names (`profiles.namesakes`)."""
+    followed: float | None = None
+    """Of an order of functions, how many neighbours stand so; None of others, and of short ones."""
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether the linker has followed the order, if it is one: by chance, half stand so."""
+        return self.followed is None or self.followed > _FOLLOWED
 
     @property
     def lost(self) -> float:

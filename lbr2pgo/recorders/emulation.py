@@ -65,6 +65,8 @@ def emulator_command(
         settings["misses"] = miss_period(options)
     if options.most_samples is not None:
         settings["most"] = options.most_samples
+    if options.until is not None:
+        settings |= {"until": options.until.address, "untilin": str(options.until.program)}
     if guest.sysroot:
         settings["sysroot"] = guest.sysroot
     plugin_option = ",".join(f"{k}={str(v).replace(',', ',,')}" for k, v in settings.items())

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import BinaryIO
+
+_LOOKS = 0.02
+"""Seconds between looks whether a command may end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +25,10 @@ class Ending:
     seconds: float
     number: int
     """The signal that tells it so."""
+    is_due: Callable[[], bool] | None = None
+    """What may end it before that."""
+    others: Callable[[], Iterable[int]] = tuple
+    """Processes that it began, which end with it."""
 
 
 def run_foreground(
@@ -47,12 +56,19 @@ def run_foreground(
 
 
 def _wait(process: subprocess.Popen[bytes], ending: Ending) -> int:
-    try:
-        return process.wait(ending.seconds)
-    except subprocess.TimeoutExpired:
-        process.send_signal(ending.number)
-        code = process.wait()
-        return 0 if code == -ending.number else code
+    deadline = time.monotonic() + ending.seconds
+    while (left := deadline - time.monotonic()) > 0:
+        try:
+            return process.wait(left if ending.is_due is None else min(left, _LOOKS))
+        except subprocess.TimeoutExpired:
+            if ending.is_due is not None and ending.is_due():
+                break
+    process.send_signal(ending.number)
+    for number in {*ending.others()} - {process.pid}:
+        with suppress(ProcessLookupError):
+            os.kill(number, ending.number)
+    code = process.wait()
+    return 0 if code == -ending.number else code
 
 
 @contextmanager

@@ -34,8 +34,21 @@ _FEWEST = 100
 """Samples that a thread may be kept to."""
 DEPTHS = (4, 8, 16, 32, 64)
 """Ring sizes of the recorders that exist (Intel 4, 8, 16, 32; AMD 16; BRBE 8 to 64)."""
+DEFAULT_STARTUP = 10.0
+"""Seconds that a start-up takes at most."""
 DEFAULT_DEPTH = 32
 """Of the software LBR."""
+
+
+@dataclass(frozen=True, slots=True)
+class StartEnd:
+    """The function at which a start-up ends."""
+
+    function: str
+    program: Path
+    """That has it, without symbolic links."""
+    address: int
+    """Of its first instruction, as the file links it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,6 +105,8 @@ class RecordOptions:
     """Seconds to wait before recording begins."""
     startup: float | None = None
     """Record every branch of a command for so many seconds, in the software LBR."""
+    until: StartEnd | None = None
+    """End the start-up where this function is first entered."""
     reproducible: bool = False
     """Give the command a fixed environment and fixed random numbers, in the software LBR."""
 
@@ -149,17 +164,22 @@ class RecordOptions:
         """Whether what is recorded runs already."""
         return bool(self.pids) or self.all_cpus
 
+    @property
+    def is_startup(self) -> bool:
+        """Whether every branch of a start is to be recorded."""
+        return self.startup is not None or self.until is not None
+
     def settled(self) -> RecordOptions:
         """The same, with what a start-up and a reproducible recording stand for."""
         if self.reproducible and self.exact is None and not is_standard_output(self.output):
             return replace(self, exact=Path(f"{self.output}.exact")).settled()
-        if self.startup is None:
+        if not self.is_startup:
             return self
         depth = self.depth or DEFAULT_DEPTH
         return replace(
             self, startup=None, emulate=True,
             period=self.period or depth - depth // 8,  # from which jitter takes or adds an eighth
-            duration=self.duration or self.startup,
+            duration=self.duration or self.startup or DEFAULT_STARTUP,
         )  # fmt: skip
 
     def _check_rates(self) -> None:
@@ -203,8 +223,8 @@ class RecordOptions:
                 f"one recording can't be of {' and of '.join(wanted)}",
                 cure="Leave out one; --duration says how long to record what runs already.",
             )
-        if self.is_attached and (self.startup is not None or self.reproducible):
-            option = "--reproducible" if self.startup is None else "--startup"
+        if self.is_attached and (self.is_startup or self.reproducible):
+            option = "--startup" if self.is_startup else "--reproducible"
             raise InputError(
                 "what runs already has started",
                 cure=f"Leave out {option}, or give the command: lbr2pgo record {option} -- CMD.",

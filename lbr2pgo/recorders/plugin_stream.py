@@ -83,6 +83,7 @@ class RecordKind(IntEnum):
     NOTE = 8
     MISS = 9
     PERIOD = 10
+    STARTED = 11
 
 
 class NoteKind(IntEnum):
@@ -180,6 +181,8 @@ class Stream:
     periods: tuple[NewPeriod, ...] = ()
     misses: tuple[Miss, ...] = ()
     """Samples of what a simulated instruction cache lacked."""
+    started: int | None = None
+    """When its start-up ended; None where it has not."""
 
     @property
     def lost_samples(self) -> int:
@@ -193,19 +196,23 @@ class Stream:
         The disk space of what has been yielded is given back where the file system can do that,
         so a recording needs room only once: this works one time.
         """
-        words = np.memmap(self.path, np.uint64, mode="r", shape=(self._words(),))
+        words = self._words()
         for at in range(0, len(self.samples_at), most):
             batch = self.samples_at[at : at + most]
             yield _decode_samples(words, batch // 8, self.start.pid)
             _give_back(self.path, int(batch[-1]))
 
+    def times_of_samples(self) -> npt.NDArray[np.uint64]:
+        """(n,): when each was taken, in nanoseconds."""
+        return np.asarray(self._words()[self.samples_at // 8 + 1])
+
     def threads_of_samples(self) -> npt.NDArray[np.int64]:
         """(n,): the thread of each."""
-        words = np.memmap(self.path, np.uint64, mode="r", shape=(self._words(),))
-        return _threads(words[self.samples_at // 8 + 2]).astype(np.int64)
+        return _threads(self._words()[self.samples_at // 8 + 2]).astype(np.int64)
 
-    def _words(self) -> int:
-        return self.path.stat().st_size // 8
+    def _words(self) -> npt.NDArray[np.uint64]:
+        size = self.path.stat().st_size // 8
+        return np.memmap(self.path, np.uint64, mode="r", shape=(size,))
 
 
 def _threads(third_words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
@@ -293,6 +300,7 @@ def _read_stream(path: Path) -> Stream | None:
         counters=tuple(_counters_beside(path)),
         periods=tuple(reader.periods),
         misses=tuple(reader.misses),
+        started=reader.started,
     )
 
 
@@ -347,6 +355,7 @@ class _StreamReader:
         self.blocks: list[memoryview] = []
         self.notes: list[Note] = []
         self.misses: list[Miss] = []
+        self.started: int | None = None
         if start.how is How.FORK:
             self.events.append(Fork(start.pid, start.parent_pid, start.tid, start.time))
 
@@ -374,6 +383,8 @@ class _StreamReader:
             case RecordKind.NOTE:
                 kind, error = _NOTE.unpack_from(record.body)
                 self.notes.append(Note(NoteKind(kind), error, record.text))
+            case RecordKind.STARTED:
+                self.started = record.time
             case RecordKind.PERIOD:
                 (period,) = _PERIOD.unpack_from(record.body)
                 self.periods.append(NewPeriod(len(self._samples), record.tid, period))

@@ -56,6 +56,7 @@ from lbr2pgo.recorders.plugin_stream import (
     read_streams,
     totals_so_far,
 )
+from lbr2pgo.recorders.started import never_started, of_start
 from lbr2pgo.recorders.thinning import longest_period, thinned
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError, OutputError, writable
@@ -139,10 +140,11 @@ def record_software(
             watch(partial(_recorded, directory)) if watch else nullcontext(),
         ):
             given = environment_of(options, guest, environment)
-            code = _run(command, given, program_output, options)
+            code = _run(command, given, program_output, options, directory)
         taken = _streams_of(directory, guest, code)
         period = longest_period(taken, options.period or DEFAULT_PERIOD)
-        streams = [thinned(each, options.period or DEFAULT_PERIOD, period) for each in taken]
+        kept = [thinned(each, options.period or DEFAULT_PERIOD, period) for each in taken]
+        streams, has_started = of_start(kept)
         exact = exact_counts(streams) if options.exact is not None else None
         unfinished = directory / "perf.data"
         samples = _write_recording(unfinished, options, guest, streams, room, period)
@@ -164,6 +166,7 @@ def record_software(
             *_hints(guest, exit_code(code)),
             *_warnings(streams),
             *(_what_differs(streams) if options.reproducible else ()),
+            *(() if has_started else never_started(options)),
             *([] if samples else [_nothing(options.output, is_kept=is_kept)]),
         ),
     )
@@ -183,13 +186,26 @@ def _run(
     environment: Mapping[str, str],
     output: BinaryIO | None,
     options: RecordOptions,
+    directory: Path,
 ) -> int:
-    ending = None if options.duration is None else Ending(options.duration, signal.SIGTERM)
+    ending = None
+    if options.duration is not None:
+        is_due = None if options.until is None else (directory / "started").exists
+        others = partial(_emulated, directory)
+        ending = Ending(options.duration, signal.SIGTERM, is_due, others)
     if output is None and is_standard_output(options.output):
         # As perf does (tools/perf/util/evlist.c, evlist__prepare_workload).
         with os.fdopen(os.dup(2), "wb") as error_stream:
             return run_foreground(command, environment, error_stream, ending, options.input)
     return run_foreground(command, environment, output, ending, options.input)
+
+
+def _emulated(directory: Path) -> Iterator[int]:
+    """Processes that record there, by their streams' names and their command lines."""
+    for number in {int(path.name.split("-")[0]) for path in directory.glob("*.lbr")}:
+        with suppress(OSError):
+            if os.fsencode(directory) in Path(f"/proc/{number}/cmdline").read_bytes():
+                yield number
 
 
 def _recorded(directory: Path) -> str:

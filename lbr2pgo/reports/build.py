@@ -20,6 +20,7 @@ from lbr2pgo.analyses import (
     outcomes,
     phases,
     registry,
+    start,
 )
 from lbr2pgo.analyses.branch_facts import branch_facts
 from lbr2pgo.analyses.call_graph import call_graph_tree
@@ -195,6 +196,9 @@ def report_of(
         tables=tables,
         timings=_timings(evidence, options) if options.wants(latency.NAME) else (),
         time_line=_time_line(evidence) if options.views and options.wants(phases.NAME) else None,
+        start=start.start_picture(evidence)
+        if options.views and options.wants(start.NAME)
+        else None,
         call_tree=_call_tree(evidence.once(tree)) if has_tree else None,
         call_graph=call_graph(evidence, options),
         functions=views,

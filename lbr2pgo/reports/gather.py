@@ -23,6 +23,8 @@ from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 
+_DEEPEST = 64
+"""Entries of the deepest branch stacks."""
 _AMD = "AuthenticAMD"  # vendor in perf's cpuid (perf: tools/perf/arch/x86/util/header.c)
 
 
@@ -47,7 +49,8 @@ def look_for_analyses(
     """
 
     def look(found: Replayed) -> SecondLook:
-        known = Evidence(found.program, found.program.debug_info(), found.flow)
+        limits = Limits(is_dense=_is_dense(found.sources))
+        known = Evidence(found.program, found.program.debug_info(), found.flow, limits)
         return SecondLook(found, (STACK_KINDS, *registry.findings(analyses, known, top), *also))
 
     return look
@@ -92,11 +95,20 @@ def _limits(sources: Sequence[Source], kinds: frozenset[StackKind]) -> Limits:
         is_filtered=StackKind.SELECTED in kinds,
         is_single=any(e.records_single_branches for info in infos for e in info.events),
         is_call_stack=kinds == {StackKind.OPEN_CALLS},
+        is_dense=_is_dense(sources),
         is_simulated=any(info.details.get("cpuid") == SIMULATED_CPU for info in infos),
         no_cycles=tuple(dict.fromkeys(filter(None, map(_why_no_cycles, infos)))),
         no_predictions=tuple(dict.fromkeys(i.no_predictions for i in infos if i.no_predictions)),
         has_samples=any(has_samples),
         has_counts=not all(has_samples),
+    )
+
+
+def _is_dense(sources: Sequence[Source]) -> bool:
+    """Whether one of the events of each recording fires as often as stacks are deep."""
+    return bool(sources) and all(
+        any(0 < (event.period or 0) <= _DEEPEST for event in source.info.events)
+        for source in sources
     )
 
 

@@ -12,6 +12,7 @@ from dataclasses import field
 from lbr2pgo.analyses.branch_facts import BranchFacts
 from lbr2pgo.analyses.code_profile import CodeProfile
 from lbr2pgo.analyses.distributions import Mode
+from lbr2pgo.analyses.start import StartPicture
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.model import waterfall
 from lbr2pgo.support.addresses import PlacedAddress, in_file
@@ -186,6 +187,8 @@ class Report:
     """Of the hottest blocks; empty without cycle counts."""
     time_line: TimeLine | None = None
     """For pages; None where samples don't say when they were taken."""
+    start: StartPicture | None = None
+    """For pages; None where not every branch was recorded."""
     call_tree: CallNode | None = None
     """Only of call-stack recordings."""
     call_graph: CallNode | None = None

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
 from lbr2pgo.analyses.changes import base_name
+from lbr2pgo.analyses.start import StartPicture
 from lbr2pgo.analyses.table import SIMULATED, Table, Unit, written
 from lbr2pgo.reports.model import CallNode, RanFunctions, Report, Timing
 from lbr2pgo.reports.page_data import Json, PageTexts, table_data
@@ -41,6 +42,7 @@ _TAB_OF = {
     "outcomes": "layout",
     "layout": "layout",
     "hyperblocks": "layout",
+    "start": "layout",
     "stack-ends": "quality",
     "phases": "quality",
     "changes": "changes",
@@ -144,6 +146,7 @@ def content(report: Report) -> Json:
         "inside": [f"{view.placed_start:x}" for view in report.functions],
         "charts": charts(report, texts),
         "time_line": None if report.time_line is None else asdict(report.time_line),
+        "start": None if report.start is None else _start(report.start, texts),
         "flames": [
             {"title": title, "unit": unit, "frames": flame(root, before, texts)}
             for title, unit, root, before in flames
@@ -151,6 +154,10 @@ def content(report: Report) -> Json:
         ],
     }
     return {"texts": texts.all(), **found}
+
+
+def _start(picture: StartPicture, texts: PageTexts) -> Json:
+    return {"ms": picture.ms, "lines": [[texts.number(name), ran] for name, ran in picture.lines]}
 
 
 def _functions(ran: RanFunctions, texts: PageTexts) -> Json:

@@ -25,7 +25,7 @@ OF_A_TERMINAL = {"help", "help_all", "quiet", "verbose", "color", "format", "tim
 NOT_HERE: dict[str, set[str]] = {
     # What the result holds.
     "convert": {"summary_json"},
-    "carry": {"json"},
+    "carry": {"committed", "json"},
     # Of pages, and of what is printed; names stay as they are linked. `compare` has the old ones.
     "report": {"full", "html", "push", "no_demangle", "against", "old_binary"},
     "check": set(),

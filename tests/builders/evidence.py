@@ -80,6 +80,14 @@ def evidence(*samples: Sample, filters: int | None = None) -> Evidence:
     return gather_sources([source(*chosen, filters=filters)], program()).evidence
 
 
+def dense(*samples: Sample, period: int | None = 28) -> Evidence:
+    """What a recording of every branch of the program tells."""
+    events = (EventInfo("branches", period=period),)
+    chosen = [Sample(each.stack, each.pid, each.time, 0) for each in samples]
+    source = MemorySource(chosen, addresses=Addresses.IMAGE, events=events)
+    return gather_sources([source], program()).evidence
+
+
 def gather(profiles: tuple[Path, ...], binary: Path) -> Gathered:
     """What recordings of a program tell."""
     return gather_replayed(read_and_replay(Inputs(profiles, binary), asks=look_for_analyses()))

@@ -189,6 +189,21 @@ def test_without_a_compiler(
     assert "needs a C compiler" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("words", [["--startup"], ["--until", "main"]])
+def test_what_is_recorded_for_ever_has_no_start(words: list[str]) -> None:
+    for target in (["--", "true"], ["--dry-run", "-a"]):
+        with pytest.raises(InputError, match="has started long ago"):
+            run("--continuous", *words, *target)
+
+
+def test_a_function_that_ends_a_start_is_told_to_the_emulator(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    program = TESTBINS / "x86-64" / "interp.static"
+    assert run("--dry-run", "-o", tmp_path / "x", "--until", "run", "--", program) == 0
+    assert re.search(rf",until=\d+,untilin={program.resolve()} ", capsys.readouterr().out)
+
+
 @pytest.fixture
 def with_events(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
     """`with_events("exit 0")`: this machine with a performance counter, and perf as this script."""

@@ -24,13 +24,16 @@ def test_every_end_of_a_branch_has_the_time_of_its_first_sample() -> None:
     ends = ((branches.from_, FROM), (branches.to, TO))
     known = {each for end, bit in ends for each in end[branches.known & bit != 0].tolist()}
     assert set(times.address.tolist()) == known
-    first = {}
+    first: dict[int, int] = {}
+    last: dict[int, int] = {}
     for batch in found.sources[0].batches(None):
         place = np.repeat(np.arange(len(batch)), np.diff(batch.offsets))
         for end in (batch.from_, batch.to):
             for address, time in zip(end.tolist(), batch.time[place].tolist(), strict=True):
                 first[address] = min(first.get(address, time), time)
+                last[address] = max(last.get(address, time), time)
     bias = {address - image for address in first for image in [times.address[0]]}
     moved = next(b for b in bias if {int(a) + int(b) for a in times.address} <= first.keys())
-    wanted = [first[int(address) + int(moved)] for address in times.address]
-    assert times.time.tolist() == wanted
+    recorded = [int(address) + int(moved) for address in times.address]
+    assert times.time.tolist() == [first[address] for address in recorded]
+    assert times.last.tolist() == [last[address] for address in recorded]

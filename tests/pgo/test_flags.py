@@ -13,7 +13,9 @@ from lbr2pgo.pgo.flags import (
     UNRELAXED,
     WantedFlags,
     afdo_version,
+    base_flags,
     layout_flags,
+    order_flags,
     plain_flags,
     profile_flags,
     training_flags,
@@ -79,6 +81,19 @@ def test_blocks_are_laid_out_in_a_build_that_tells_where_they_are_again(tmp_path
         f"-Wl,--lto-basic-block-sections={tmp_path}/cc", "-Wl,--no-warn-symbol-ordering",
         f"-Wl,--symbol-ordering-file={tmp_path}/ld",
     }  # fmt: skip
+
+
+def test_functions_are_ordered_in_the_build_that_was_recorded(tmp_path: Path) -> None:
+    wanted = WantedFlags(startup=True)
+    plain = plain_flags(wanted)
+    assert "-ffunction-sections" in plain.compile
+    assert "-fuse-ld=lld" in plain.link
+    ordered = order_flags(plain, tmp_path / "order")
+    assert ordered.compile == plain.compile
+    assert set(ordered.link) - set(plain.link) == {
+        "-Wl,--no-warn-symbol-ordering", f"-Wl,--symbol-ordering-file={tmp_path}/order"
+    }  # fmt: skip
+    assert base_flags(wanted) == base_flags(WantedFlags())
 
 
 def test_gcc_is_given_flags_that_it_knows(tmp_path: Path, tool: Callable[[str], str]) -> None:

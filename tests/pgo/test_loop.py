@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.steps import NoProbesError
 from lbr2pgo.pgo.training import Training
+from lbr2pgo.pgo.verdict import verdict
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -437,6 +439,33 @@ def test_propeller_lays_out_what_the_profile_was_compiled_into(
     assert Path("app").read_bytes() == Path("work/app.propelled").read_bytes()
 
 
+@pytest.mark.parametrize("exact", [False, True])
+def test_functions_are_ordered_by_the_start(loop: MakeLoop, said: list[str], exact: bool) -> None:
+    train = Training(("./app 1", "./app 2"), None if exact else 499, True, exact=exact)
+    made = loop(startup=True, train=train)
+    measured = made.run()
+    assert steps(said) == [
+        "Build what is to be recorded", "Train", "Convert for the compiler",
+        "Build with the profile", "Train", "Convert for the linker",
+        "Build in the order of the start", "Train", "Measure",
+    ]  # fmt: skip
+    assert [each.name for each in measured] == ["work/app.before", "work/app.after", "app"]
+    assert Path("app").read_bytes() == Path("work/app.ordered").read_bytes()
+    order, opened = Path("work/app.startup"), Program.open("app")
+    source = Path("interp.c").read_text()
+    names = [name for name in order.read_text().splitlines()[1:] if f" {name}(" in source]
+    places = [int(opened.address_of(name) or 0) for name in names]
+    assert len(places) > 3
+    assert all(a < b for a, b in pairwise(places))
+    (final,) = made.builds[-1:]
+    assert [path.suffix for path in final.reads] == [".prof", ".startup"]
+    assert re.match(r"Its start touches \d+ pages? of its code, \d+ without order\.", final.keep[0])
+    told = [*verdict(made.builds, measured, made.options)]
+    assert told[0].startswith("Verdict: app ")
+    assert "Ship app." in told
+    assert [line for line in said if " --startup -o " in line]
+
+
 @pytest.mark.parametrize("lto", ["full", "thin"])
 def test_propeller_reaches_the_code_that_lto_makes(loop: MakeLoop, lto: str) -> None:
     build = BUILD.replace("interp.c", f"-flto={lto} interp.c")
@@ -525,6 +554,13 @@ def test_a_stored_profile_for_gcc_is_judged_before_it_is_used(
         ({"cargo": True, "propeller": True}, "rustc can do nothing with --propeller"),
         ({"cargo": True, "compiler": "gcc"}, "rustc can do nothing with --compiler"),
         ({"bolt": True, "propeller": True}, "Propeller and BOLT do the same work"),
+        ({"bolt": True, "startup": True}, "--startup and --bolt each order all functions"),
+        ({"propeller": True, "startup": True}, "--startup and --propeller each order all"),
+        ({"cargo": True, "startup": True}, "rustc can do nothing with --startup"),
+        (
+            {"startup": True, "train": None, "profile": Path("p")},
+            "--startup: there is no training command",
+        ),
         ({"instrumented": True, "probes": True}, "--probes is for profiles of samples"),
         ({"instrumented": True, "compiler": "gcc"}, "gcc can do nothing with --instrumented"),
         ({"again": True, "propeller": True, "probes": True}, "what Propeller lays out has no p"),

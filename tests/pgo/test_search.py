@@ -488,6 +488,12 @@ def test_kinds_that_fail_are_left_out_with_their_reasons_and_the_rest_is_tried(
     assert {PLAIN, "lines", "lines-cold"} <= set(search.results.costs)
 
 
+def test_a_start_is_judged_by_no_search() -> None:
+    given = options()
+    with pytest.raises(InputError, match="not by how a program starts"):
+        replace(given, loop=replace(given.loop, startup=True))
+
+
 @pytest.mark.parametrize(
     ("change", "said"), [({"jobs": 0}, "0 jobs"), ({"jobs": 2, "binary": "/tmp/app"}, "every copy")]
 )

@@ -174,3 +174,22 @@ def test_a_build_that_does_something_else_is_not_shipped() -> None:
 def test_what_was_not_measured_is_said() -> None:
     lines = list(verdict(BUILDS, [], options()))
     assert lines[:2] == ["Verdict: not measured. The last build is app.bolt.", "Ship app.bolt."]
+
+
+def test_a_build_for_its_start_is_shipped_unless_something_speaks_against_it() -> None:
+    ordered = Built(Path("app"), ("Its start touches 2 pages.",), (PROFILE, Path("w/app.startup")))
+    builds = (BUILDS[0], Built(Path("w/app.after"), REBUILT, (PROFILE,)), ordered)
+
+    def told(*seconds: float, outputs: str = "aaa") -> list[str]:
+        rows = [
+            measured(build, 100, 10, each, output)
+            for build, each, output in zip(builds, seconds, outputs, strict=True)
+        ]
+        return [*verdict(builds, rows, replace(options(), startup=True))]
+
+    for lines in (told(0, 0, 0), told(1.0, 0.9, 1.0), told(1.0, 1.0, 0.9)):
+        assert "Ship app." in lines
+        assert lines[lines.index("Ship app.") + 1] == "Its start touches 2 pages."
+        assert "Keep w/app.startup: every build reads it." in lines
+    assert "Ship app." not in told(1.0, 1.0, 1.2)
+    assert "Ship app." not in told(0, 0, 0, outputs="aab")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,21 @@ def test_a_command_that_is_ended_in_time_has_done_well() -> None:
     assert run_foreground(SLEEP, os.environ, ending=Ending(0.05, signal.SIGTERM)) == 0
     ends = ["sh", "-c", "trap 'exit 5' TERM; while :; do sleep 0.01; done"]
     assert run_foreground(ends, os.environ, ending=Ending(0.5, signal.SIGTERM)) == 5
+
+
+def test_a_command_ends_when_it_is_due_and_what_it_began_with_it(tmp_path: Path) -> None:
+    mark, ended = tmp_path / "mark", tmp_path / "ended"
+    child = f"trap 'echo > {ended}; exit' TERM; echo > {mark}; while :; do sleep 0.01; done"
+    begun = ["sh", "-c", f"({child}) & echo $! > {tmp_path}/child; wait"]
+
+    def others() -> list[int]:
+        return [int((tmp_path / "child").read_text())]
+
+    before = time.monotonic()
+    assert run_foreground(begun, os.environ, ending=Ending(60, 15, mark.exists, others)) == 0
+    while not ended.exists() and time.monotonic() < before + 30:
+        time.sleep(0.01)
+    assert ended.exists()
 
 
 def test_a_command_that_ends_before_has_its_own_code() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.options import DEFAULT_STARTUP, RecordOptions, StartEnd
 from lbr2pgo.support.errors import InputError
 
 Options = Callable[..., RecordOptions]
@@ -23,6 +23,10 @@ Options = Callable[..., RecordOptions]
         ({"call_stack": True, "filters": ("cond",)}, "call stack can't be filtered"),
         ({"startup": 0}, "no program starts for 0 seconds"),
         ({"startup": 1, "command": (), "all_cpus": True}, "what runs already has started"),
+        (
+            {"until": StartEnd("f", Path("p"), 1), "command": (), "pids": (3,)},
+            "what runs already has started",
+        ),
         ({"no_lbr": True, "depth": 16}, "samples of instructions have no branches"),
         ({"no_lbr": True, "emulate": True}, "samples of instructions have no branches"),
     ],
@@ -60,3 +64,10 @@ def test_what_is_reproducible_is_exact(make_options: Options) -> None:
     assert own.settled().exact == Path("own.npz")
     assert make_options(reproducible=True, output=Path("-")).settled().exact is None
     assert make_options().settled().exact is None
+
+
+def test_what_a_function_ends_is_a_start(make_options: Options) -> None:
+    settled = make_options(until=StartEnd("f", Path("p"), 1)).settled()
+    assert settled.emulate
+    assert settled.duration == DEFAULT_STARTUP
+    assert settled.until == StartEnd("f", Path("p"), 1)

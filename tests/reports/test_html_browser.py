@@ -16,6 +16,7 @@ import pytest
 from builders.pages import flame_report, hostile_report, toy_report
 from builders.recordings import PIE, RECORDING, TESTBINS
 
+from lbr2pgo.analyses.start import StartPicture
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.cli.view import serving
 from lbr2pgo.reports import html
@@ -350,6 +351,17 @@ def test_the_time_line_stands_beside_the_phases(browser: Browser, recorded: Repo
     page.locator("section:not([hidden])").get_by_role("link", name="phases").click()
     assert page.locator("#tabs a[aria-current]").inner_text() == "Quality"
     page.get_by_text("leading functions").first.wait_for()
+
+
+def test_a_start_is_drawn_and_its_key_is_text(browser: Browser, recorded: Report) -> None:
+    lines = (("app .text", (1, 2, 9)), ("<b>lib</b> .plt", (0, 1, 1)))
+    page = browser.open(replace(recorded, start=StartPicture((0.0, 1.5, 3.0), lines)), "#start")
+    figure = page.locator("section:not([hidden]) figure")
+    figure.locator("canvas").wait_for()
+    label = figure.locator(".plot").get_attribute("aria-label")
+    assert label == "Pages of code that ran, of 2 sections"
+    assert " ".join(figure.inner_text().split()) == "■ app .text ■ <b>lib</b> .plt"
+    assert page.locator("#tabs a[aria-current]").inner_text() == "Layout"
 
 
 def test_the_flame_graph_finds_focuses_ignores_and_turns(browser: Browser) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from builders.elf import Function
-from builders.evidence import FUNCTIONS, evidence, gather, gather_sources, program, source
+from builders.evidence import FUNCTIONS, dense, evidence, gather, gather_sources, program, source
 from builders.goldens import check
 from builders.recordings import PIE, RECORDING, binary, recording
 from builders.sources import Sample
@@ -23,6 +23,7 @@ from lbr2pgo.analyses.callers import callers
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.fetch_misses import fetch_misses
 from lbr2pgo.analyses.paths import paths_across_calls
+from lbr2pgo.analyses.start import start
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
 from lbr2pgo.evidence.fetch_misses import FETCH_MISS_FINDING, FetchMisses
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
@@ -160,6 +161,8 @@ def every_table() -> tuple[Table, ...]:
     crossing = [(0x1000, 0x1040), (0x1041, 0x1005), (0x1009, 0x1015), (0x1018, 0x1000)]
     calls = evidence(*(Sample(crossing[::-1] * 2) for _ in range(10)))
     chains = evidence(Sample([(0x1000, 0x1040)], ip=0x1040), filters=call_stack)
+    early = Sample([(0x1041, 0x1005), (0x1000, 0x1040)], time=0)
+    begun = dense(early, Sample([(0x1016, 0x1005)] * 2, time=10**9))
     sorted_ = make_report(replace(options, sort=("symbol_from", "srcline_to", "mispredict")))
     pages = (readable(each, short_name) for each in (inverted, whole, against, sorted_))
     tables = [
@@ -168,6 +171,7 @@ def every_table() -> tuple[Table, ...]:
         *call_stacks(chains),
         paths_across_calls(calls, 3),
         callers(chains, 3),
+        *start(begun, 3),
         *fetch_misses(missing(gather((RECORDING,), PIE).evidence), 3),
         *(bars(timing) for timing in whole.timings[:1]),
     ]

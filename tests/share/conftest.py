@@ -43,8 +43,8 @@ CFLAGS = -O2 $(LBR2PGO_CFLAGS)
 LDFLAGS = $(LBR2PGO_LDFLAGS)
 
 all: app app.bolt
-app$(LBR2PGO_SUFFIX): app$(LBR2PGO_SUFFIX).o
-\t$(CC) $(LDFLAGS) -o $@ $^
+app$(LBR2PGO_SUFFIX): app$(LBR2PGO_SUFFIX).o $(LBR2PGO_ORDER)
+\t$(CC) $(LDFLAGS) -o $@ $<
 \t$(call lbr2pgo-check,$@)
 app$(LBR2PGO_SUFFIX).o: app.c $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
 \t$(CC) $(CFLAGS) -c -o $@ $<
@@ -85,6 +85,17 @@ CARRY = {
     " '@0@/app.prof'.format(meson.project_source_root())]",
 }
 """How it asks for a committed profile to be carried, and what it does where too little is left."""
+STARTUP = {
+    ("cmake", "files"): "lbr2pgo_startup(TARGET app PROFILE app.startup)",
+    ("cmake", "recorded"): "lbr2pgo_startup(TARGET app RECORDING app.data BINARY app.unordered)",
+    ("cmake", "trained"): "lbr2pgo_startup(TARGET app TRAIN 1)",
+    ("make", "files"): "$(eval $(call lbr2pgo-startup,app.startup))",
+    ("make", "recorded"): "$(eval $(call lbr2pgo-startup,app.startup,app.data,app.unordered))",
+    ("meson", "files"): "lbr2pgo_startup = 'app.startup'",
+    ("meson", "recorded"): "lbr2pgo_startup_recording = ['app.data']\n"
+    "lbr2pgo_startup_binary = 'app.unordered'",
+}
+"""The same of an order for its start; CMake can record that itself."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +164,7 @@ class Wish:
     """Profiles are made of perf.data."""
     probes: bool
     propeller: str
-    """How it asks for a layout by the compiler; empty where it does not."""
+    """How it asks for a layout by the compiler or the linker; empty where it does not."""
     carry: str
     """How it asks for a profile to be carried; empty where it does not."""
 
@@ -181,15 +192,12 @@ def project(tmp_path: Path, profiles: Path, tool: Tool) -> Callable[..., Project
         tool(name)
 
     def make(
-        build_system: str,
-        *,
-        recorded: bool = False,
-        probes: bool = False,
-        propeller: str = "",
-        carry: str = "",
-    ) -> Project:
+        build_system: str, *, recorded: bool = False, probes: bool = False, propeller: str = "",
+        startup: str = "", carry: str = "",
+    ) -> Project:  # fmt: skip
         shutil.copy(TESTBINS / "src" / "interp.c", tmp_path / "app.c")
         propeller = PROPELLER[build_system, propeller] if propeller else ""
+        propeller = STARTUP[build_system, startup] if startup else propeller
         carry = CARRY[build_system, carry] if carry else ""
         wish = Wish(tmp_path, profiles, tool, recorded, probes, propeller, carry)
         return PROJECTS[build_system](wish)

@@ -125,6 +125,19 @@ def test_a_layout_is_used_where_both_files_are_there(evaluate) -> None:
     assert [call["form"] for call in calls] == ["--propeller-cc", "--propeller-ld"]
 
 
+def test_functions_are_ordered_where_there_is_an_order(evaluate) -> None:
+    wanted = 'lbr2pgo_startup(name = "l", order = "a.startup")'
+    lacking, _ = evaluate(build=f"json.encode([{wanted}, calls])")
+    assert lacking == {"copts": ["-ffunction-sections"], "inputs": [], "linkopts": []}
+    given, _ = evaluate("a.startup", build=f"json.encode([{wanted}, calls])")
+    assert given["inputs"] == ["a.startup"]
+    assert given["linkopts"][-1] == "-Wl,--symbol-ordering-file=$(location a.startup)"
+    made = 'lbr2pgo_startup(name = "l", recordings = ["perf.data"], recorded = "a")'
+    found, (call,) = evaluate("perf.data", "a", build=f"json.encode([{made}, calls])")
+    assert found["inputs"] == [call["out"]] == ["l.startup"]
+    assert call["form"] == "--startup-order"
+
+
 def test_files_that_are_there_are_used(evaluate) -> None:
     pgo, made, calls = evaluate("app.prof", "app.fdata", "perf.data", "app.old")
     assert pgo["copts"][-1] == "-fprofile-sample-use=$(location app.prof)"

@@ -15,6 +15,7 @@ from lbr2pgo.pgo.training import Training, make_profiles, record_all
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
 from lbr2pgo.profiles.afdo.format import AfdoOutput
+from lbr2pgo.profiles.linker.startup_order import StartupOrderOutput
 from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.propeller.format import PropellerOutput
@@ -179,6 +180,56 @@ def test_propeller_lays_out_what_was_recorded(project, build_system, given, tmp_
         third = app.build()
         assert third.code != 0
         assert third.said("; refused: stale, missing")
+
+
+def in_order(program: Path, order: Path) -> bool:
+    """Whether the program's own functions lie as a list names them."""
+    opened, source = Program.open(program), (order.parent / "app.c").read_text()
+    names = [name for name in order.read_text().splitlines()[1:] if f" {name}(" in source]
+    places = [opened.address_of(name) or 0 for name in names]
+    return len(places) > 3 and sorted(places) == places
+
+
+@pytest.mark.parametrize("given", ["files", "recorded"])
+@pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
+def test_functions_are_ordered_as_the_start_wants_them(project, build_system, given, tmp_path):
+    app = project(build_system, startup=given)
+    first = app.build()
+    assert first.code == 0, first.text
+    assert len(first.said("ordered as ever")) + len(first.said("there is no app.")) >= 1
+    result, order = checksum(app.app), app.folder / "app.startup"
+    recording = tmp_path / "start.data"
+    record_all(Training((f"{app.app} 2",), None, emulate=True, startup=True), recording, print)
+    make_profiles([recording], app.app, print, [StartupOrderOutput(order)])
+    assert not in_order(app.app, order)
+    if given == "recorded":
+        shutil.move(order, order.with_name("kept"))
+        shutil.copy(app.app, app.folder / "app.unordered")
+        shutil.copy(recording, app.folder / "app.data")
+    second = app.build(again=True)
+    assert second.code == 0, second.text
+    assert any(".startup: fits " in line for line in second.said("lbr2pgo: "))
+    assert in_order(app.app, order if given == "files" else order.with_name("kept"))
+    assert checksum(app.app) == result
+    if given == "files":
+        title, *names = order.read_text().splitlines()
+        order.write_text("\n".join([title, *reversed(names)]) + "\n")
+        third = app.build()
+        assert third.code == 0, third.text
+        assert in_order(app.app, order)
+        order.write_text(f"{title}\nelsewhere\n")
+        fourth = app.build()
+        assert fourth.code != 0
+        assert fourth.said("; refused: stale, missing")
+
+
+def test_cmake_records_a_start_itself(project) -> None:
+    app = project("cmake", startup="trained")
+    done = app.build()
+    assert done.code == 0, done.text
+    order = app.folder / "out" / "app.startup"
+    shutil.copy(order, app.folder)
+    assert in_order(app.app, app.folder / "app.startup")
 
 
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -32,6 +32,8 @@ class ListKind:
     """How many names of functions a line begins with."""
 
 
+_FEWEST = 8
+"""Neighbours that tell whether the linker has followed an order."""
 SYMBOLS = ListKind("# functions in their order, hot ones first", 1)
 STARTUP = ListKind("# functions in the order in which they first ran", 1)
 CALLS = ListKind("# caller, callee, calls", 2)
@@ -95,7 +97,18 @@ class ListReader(Reader[LinkerList]):
         for line in content.lines:
             gone = [n for n in content.names(line) if program.symbols.by_name(n) is None]
             missing.update(gone[:1])
-        return staleness(len(content.lines), len(content.lines) - missing.total(), missing)
+        found = staleness(len(content.lines), len(content.lines) - missing.total(), missing)
+        is_order = content.kind.names == 1
+        return replace(found, followed=_followed(content.lines, program)) if is_order else found
+
+
+def _followed(names: Sequence[str], program: Program) -> float | None:
+    rows = [program.symbols.by_name(name) for name in names]
+    places = program.symbols.start[[row for row in rows if row is not None]]
+    apart = places[1:] != places[:-1]  # other names of one function
+    if apart.sum() < _FEWEST:
+        return None
+    return float((places[1:] > places[:-1])[apart].mean())
 
 
 ORDERS, STARTUPS, CALL_LISTS = map(ListReader, (SYMBOLS, STARTUP, CALLS))

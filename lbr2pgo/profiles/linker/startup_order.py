@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
+    from lbr2pgo.profiles.linker.first_runs import Starts
 
 EARLY = Step("functions_early", "functions that ran early", "functions", None)
 
@@ -31,6 +33,14 @@ class StartupOrderOutput(Output):
     within: int = field(
         default=1000,
         metadata=flag("--startup-within", "milliseconds of a process that are its start-up (1000)"),
+    )
+
+    weights: tuple[int, ...] = field(
+        default=(),
+        metadata=flag(
+            "--startup-weights",
+            "how much each recording counts, such as 3,1, for which functions stand together",
+        ),
     )
 
     @property
@@ -52,11 +62,21 @@ class StartupOrderOutput(Output):
 
         found, runs = work.once(named_flow), work.once(first_runs)
         rank, since = runs.earliest(len(found.names))
-        is_early = since <= self.within * 1_000_000
-        order = by_first_runs(found.flow, rank, is_early)
+        within = self.within * 1_000_000
+        is_early, starts = since <= within, runs.starts(within, self.weights)
+        order = by_first_runs(found.flow, starts.together(rank), is_early)
         with work.writing("start-up order"):
             linker_lists.write(linker_lists.STARTUP, named_in_order(found, order), self.path)
-        return Written({**found.tallies, EARLY.key: int(is_early.sum())})
+        tallies = {**found.tallies, EARLY.key: int(is_early.sum())}
+        return Written(tallies, tuple(_left_out(starts)))
+
+
+def _left_out(starts: Starts) -> Iterator[str]:
+    if starts.left_out:
+        yield (
+            f"Processes started in {len(starts.traces) + starts.left_out:,} ways: the "
+            f"{len(starts.traces)} most frequent ones decide which functions stand together."
+        )
 
 
 FORMAT = OutputFormat(

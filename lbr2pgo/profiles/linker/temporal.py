@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
 
 _HEAD = ":ir\n:temporal_prof_traces\n"
-_WEIGHT = 1
 _RECORD = "0\n1\n1"
 """Of each function: no hash of its flow, one counter, and that it ran."""
 
@@ -28,6 +27,11 @@ class TemporalOutput(Output):
 
     path: Path = field(
         metadata=flag("--temporal", "traces of first runs for llvm-profdata merge, and lld")
+    )
+
+    weights: tuple[int, ...] = field(
+        default=(),
+        metadata=flag("--temporal-weights", "how much each recording counts, such as 3,1"),
     )
 
     @property
@@ -52,18 +56,22 @@ class TemporalOutput(Output):
 
         found, runs = work.once(named_flow), work.once(first_runs)
         traces = [named_in_order(found, each) for each in runs.of_each_process()]
+        weights = runs.weights(self.weights)
         with work.writing("temporal profile"):
-            write_pieces(self.path, (os.fsencode(line) + b"\n" for line in _lines(traces)))
+            write_pieces(
+                self.path, (os.fsencode(line) + b"\n" for line in lines_of(traces, weights))
+            )
         return Written(found.tallies)
 
 
-def _lines(traces: Sequence[Sequence[str]]) -> Iterator[str]:
+def lines_of(traces: Sequence[Sequence[str]], weights: Sequence[int]) -> Iterator[str]:
     """LLVM: llvm/lib/ProfileData/InstrProfReader.cpp, TextInstrProfReader."""
-    kept = [trace for trace in traces if trace]
+    pairs = [pair for pair in zip(traces, weights, strict=True) if pair[0]]
+    kept = [trace for trace, _ in pairs]
     yield from (_HEAD.rstrip("\n"), "# Num Traces", str(len(kept)))
     yield from ("# Trace Stream Size:", str(len(kept)))
-    for trace in kept:
-        yield from ("# Weight", str(_WEIGHT), ", ".join(trace))
+    for trace, weight in pairs:
+        yield from ("# Weight", str(weight), ", ".join(trace))
     for name in sorted({name for trace in kept for name in trace}):
         yield from ("", name, _RECORD)
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-struct emulator emulator;
+struct emulator emulator = {.started = UINT64_MAX};
 
 // Appends text to QEMU's option syntax, where a comma in a value is written twice.
 static char *append_escaped(char *to, const char *text) {

@@ -15,6 +15,7 @@ struct emulator {
     char self[PATH_MAX];
     const char *program;  // what it runs now
     uint64_t entry;       // of that, not of its dynamic loader
+    uint64_t started;     // where its start ends, if it does
 };
 
 extern struct emulator emulator;

@@ -1,9 +1,11 @@
 #include "execution.h"
 
 #include "calls.h"
+#include "emulator.h"
 #include "flow.h"
 #include "process.h"
 #include "ring.h"
+#include "stream.h"
 #include "turns.h"
 
 static void run_in_turn(const struct cpu *c, const struct block *b) {
@@ -54,4 +56,15 @@ void program_begins(unsigned vcpu, void *data) {
     if (!has_begun)
         begin_period(cpu_of(vcpu));
     has_begun = 1;
+}
+
+void start_ends(unsigned vcpu, void *data) {
+    static int has_ended;
+    (void)data;
+    if (__atomic_exchange_n(&has_ended, 1, __ATOMIC_RELAXED))
+        return;
+    struct cpu *c = cpu_of(vcpu);
+    take_sample(c, emulator.started);
+    append_record(RECORD_STARTED, c->tid, NULL, 0, NULL);
+    tell_end();
 }

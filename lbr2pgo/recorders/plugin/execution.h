@@ -13,4 +13,7 @@ block_executed block_begins_with_calls;
 // The program's own code begins.
 block_executed program_begins;
 
+// The function begins at which a start-up ends.
+block_executed start_ends;
+
 #endif

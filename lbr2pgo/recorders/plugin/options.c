@@ -32,12 +32,14 @@ static void set_option(const char *name, size_t size, const char *value) {
     } values[] = {
         {"period", &options.period}, {"seed", &options.seed}, {"filter", &options.filter},
         {"misses", &options.misses},
-        {"most", &options.most}};
+        {"most", &options.most},     {"until", &options.until}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strlen(values[i].name) == size && !memcmp(name, values[i].name, size))
             *values[i].number = number_of(value);
     if (!strncmp(name, "dir=", 4))
         stream.directory = value;
+    else if (!strncmp(name, "untilin=", 8))
+        options.until_in = value;
     else if (!strncmp(name, "sysroot=", 8))
         emulator.sysroot = value;
     else if (!strncmp(name, "depth=", 6))

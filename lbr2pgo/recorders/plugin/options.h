@@ -16,6 +16,8 @@ struct options {
     uint64_t period, seed, filter;
     uint64_t most;    // samples of a thread, at which its period doubles
     uint64_t misses;  // of the instruction cache between samples of them
+    uint64_t until;   // where the start of a program ends, as it is linked
+    const char *until_in;  // which program that is
     uint32_t depth;
     uint32_t returns;  // entries of the return stack, a power of two
     int call_stack, call_graph, cycles, exact, halves, exec;

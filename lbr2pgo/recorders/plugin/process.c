@@ -61,6 +61,8 @@ static void map_program(int32_t tid) {
     }
     uint64_t bias = qemu_plugin_start_code() - first_code(&elf);
     emulator.entry = bias + elf.header.e_entry;
+    if (options.until_in && !strcmp(path, options.until_in))
+        emulator.started = bias + options.until;
     map_segments(&elf, bias, path, tid);
     if (!elf.interpreter[0])
         return;

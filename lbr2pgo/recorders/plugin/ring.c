@@ -38,7 +38,7 @@ static void double_period(struct cpu *c) {
     append_record(RECORD_PERIOD, c->tid, &c->period, sizeof c->period, NULL);
 }
 
-__attribute__((noinline)) static void take_sample(struct cpu *c, uint64_t ip) {
+__attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
     struct {
         struct record_header header;
         uint64_t frames;

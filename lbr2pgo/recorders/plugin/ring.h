@@ -17,6 +17,9 @@ void reset_ring(struct cpu *c);
 // has no privilege level, and one without a source no prediction.
 void put_half(struct cpu *c, uint64_t from, uint64_t to, uint32_t type);
 
+// Takes what is in the ring, as the thread goes on at an address.
+void take_sample(struct cpu *c, uint64_t ip);
+
 // A branch was taken. `ahead`: instructions already counted that follow the branch.
 void record_branch(struct cpu *c, const struct block *b, uint64_t to, int wrong, uint32_t ahead);
 

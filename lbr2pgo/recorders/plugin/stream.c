@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -75,6 +76,12 @@ int append_record(enum record_kind kind, int32_t tid, const void *body, size_t b
     if (text_size)
         memcpy(record + sizeof header + body_size, text, text_size);
     return append(record, size);
+}
+
+void tell_end(void) {
+    char path[sizeof stream.path];
+    snprintf(path, sizeof path, "%s/started", stream.directory);
+    mkdir(path, 0700);
 }
 
 void append_note(enum note note, int error, int32_t tid, const char *text) {

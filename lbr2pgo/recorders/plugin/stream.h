@@ -37,6 +37,9 @@ int append(const void *record, size_t size);
 int append_record(enum record_kind kind, int32_t tid, const void *body, size_t body_size,
                   const char *text);
 
+// Says that the recording may end. It takes no descriptor: the guest numbers its own.
+void tell_end(void);
+
 void append_note(enum note note, int error, int32_t tid, const char *text);
 
 #endif

@@ -64,6 +64,29 @@ function buildTimeLine(place) {
   drawPlot(plot, options, [seconds, samples]);
 }
 
+// How many pages of code had run by each moment of a start, by file and section.
+const LINES = ["#e8622c", "#2f7fd1", "#3a9d5d", "#b0489c", "#c29a1b", "#5b6ee1", "#8a6d3b", "#7f8c8d"];
+function buildStart(place) {
+  const { ms, lines } = data.start;
+  const plot = make("div", { class: "plot", role: "img", "aria-label": `Pages of code that ran, of ${lines.length} sections` });
+  const words = make("p", { class: "faint" }, "How many ", link("t-start-pages", "pages"), " of each ", link("t-start", "section"), " had run by each moment.");
+  const key = lines.flatMap(([label], i) => {
+    const mark = make("span", { "aria-hidden": "true" }, "■");
+    mark.style.color = LINES[i];
+    return [mark, ` ${text(label)} `];
+  });
+  place.append(make("h2", {}, "Start"), words, make("figure", { class: "chart" }, plot, make("figcaption", {}, ...key)));
+  const options = () => ({
+    width: plot.clientWidth,
+    height: plot.clientHeight,
+    legend: { show: false },
+    scales: { x: { time: false } },
+    axes: [{ ...axisOf(plot), label: "milliseconds", labelSize: 18, size: 32 }, { ...axisOf(plot), size: 60 }],
+    series: [{}, ...lines.map((_, i) => ({ stroke: LINES[i], width: 2, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false } }))],
+  });
+  drawPlot(plot, options, [ms, ...lines.map(([, pages]) => pages)]);
+}
+
 function optionsOf(place, chart, isLog) {
   const style = getComputedStyle(place), axis = axisOf(place);
   const range = isLog

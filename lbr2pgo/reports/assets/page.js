@@ -24,6 +24,7 @@ function catalogue() {
     { name: "quality", tab: "quality", title: "Recording" },
     ...tables,
     ...some(data.time_line, { name: "time-line", tab: "quality", title: "Time line", build: buildTimeLine }),
+    ...some(data.start, { name: "start", tab: "layout", title: "Start", build: buildStart }),
     ...some(data.charts.length, { name: "charts", tab: "why", title: "Latency charts", build: buildCharts }),
   ];
 }

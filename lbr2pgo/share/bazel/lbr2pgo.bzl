@@ -20,6 +20,9 @@ Or have clang and lld lay it out, and add `layout`'s to each of these, and `layo
     layout = lbr2pgo_propeller(name = "app_layout", clusters = "app.propeller-cc",
                                order = "app.propeller-ld")
 
+`lbr2pgo_startup(name = "app_order", order = "app.startup")` has lld order functions as the program's
+start wants them, and is added likewise.
+
 With `--define=lbr2pgo=training`, and `--platform_suffix=-training` for a folder of its own, Bazel
 builds a program that is recorded and not shipped: no profile is used, and clang is given
 frame pointers, for call chains, and `training_flags` of `lbr2pgo_profile` behind its other flags.
@@ -47,6 +50,7 @@ _ENDINGS = {
     "--fdata": ".fdata",
     "--propeller-cc": ".propeller-cc",
     "--propeller-ld": ".propeller-ld",
+    "--startup-order": ".startup",
 }
 
 def _run(ctx, inputs, outputs, mnemonic, command, arguments):
@@ -237,6 +241,29 @@ def lbr2pgo_propeller(name, clusters = None, order = None, recordings = [], reco
         copts = copts,
         inputs = [blocks, symbols] if blocks and symbols else [],
         linkopts = linkopts,
+    )
+
+def lbr2pgo_startup(name, order = None, recordings = [], recorded = None):
+    """Has lld order functions as a program's start wants them; as they are while there is no order.
+
+    Args:
+      name: of the targets that it makes.
+      order: what `lbr2pgo convert --startup-order` wrote, a file of this package; may not exist yet.
+      recordings: instead, files of this package that hold recordings.
+      recorded: the binary that was recorded, a file of this package.
+
+    Returns:
+      A struct: `copts`, `linkopts` and `inputs`, which are those of the linker.
+    """
+    symbols = _find_profile(name, "--startup-order", order, recordings, recorded)
+    return struct(
+        copts = ["-ffunction-sections"],
+        inputs = [symbols] if symbols else [],
+        linkopts = [
+            "-fuse-ld=lld",
+            "-Wl,--no-warn-symbol-ordering",
+            "-Wl,--symbol-ordering-file=$(location {})".format(symbols),
+        ] if symbols else [],
     )
 
 def lbr2pgo_bolt(

@@ -5,12 +5,14 @@
 #     find_package(lbr2pgo REQUIRED)
 #     lbr2pgo_profile(TARGET app PROFILE app.prof)     # sample PGO, at compile time
 #     lbr2pgo_propeller(TARGET app PROFILE app.propeller-cc)   # layout by clang and lld
+#     lbr2pgo_startup(TARGET app PROFILE app.startup)  # functions by the start, by lld
 #     lbr2pgo_bolt(TARGET app PROFILE app.fdata)       # llvm-bolt, after the link: app.bolt
 #
 # All take one of these, and are called after the target has all its sources and options:
 #
-#     PROFILE file                    what lbr2pgo convert wrote: --llvm (GCC: --afdo), --fdata, or
-#                                     --propeller-cc, with --propeller-ld in app.propeller-ld
+#     PROFILE file                    what lbr2pgo convert wrote: --llvm (GCC: --afdo), --fdata,
+#                                     --startup-order, or --propeller-cc, with --propeller-ld in
+#                                     app.propeller-ld
 #     RECORDING file… BINARY elf      recordings, and the binary that was recorded
 #     TRAIN [argument…]               record a run of the target, in its source directory
 #
@@ -153,6 +155,44 @@ function(lbr2pgo_propeller)
     _lbr2pgo_check_fit(${arg_TARGET} "${path}")
 endfunction()
 
+# Have lld order the functions of a target as its start wants them.
+function(lbr2pgo_startup)
+    _lbr2pgo_parse(lbr2pgo_startup "" ${ARGN})
+    if(LBR2PGO_TRAINING)
+        return()
+    endif()
+    _lbr2pgo_languages(languages -ffunction-sections)
+    _lbr2pgo_compile_options(-ffunction-sections)
+    _lbr2pgo_link_build_id(${arg_TARGET})
+    if(arg_MODE STREQUAL "TRAIN")
+        _lbr2pgo_clone(${arg_TARGET} ${arg_TARGET}-unordered)
+        if(TARGET ${arg_TARGET}-profile)
+            add_dependencies(${arg_TARGET}-unordered ${arg_TARGET}-profile)
+        endif()
+    endif()
+    _lbr2pgo_find_profile(
+        order
+        --startup-order
+        ${arg_TARGET}-unordered
+        ${arg_TARGET}.startup
+    )
+    if(NOT order)
+        _lbr2pgo_warn("no ${arg_PROFILE}${arg_RECORDING} yet: ${arg_TARGET} is ordered as ever")
+        return()
+    endif()
+    add_custom_target(${arg_TARGET}-order DEPENDS "${order}")
+    add_dependencies(${arg_TARGET} ${arg_TARGET}-order)
+    target_link_options(
+        ${arg_TARGET}
+        PRIVATE
+            -fuse-ld=lld
+            -Wl,--no-warn-symbol-ordering
+            "-Wl,--symbol-ordering-file=${order}"
+    )
+    set_property(TARGET ${arg_TARGET} APPEND PROPERTY LINK_DEPENDS "${order}")
+    _lbr2pgo_check_fit(${arg_TARGET} "${order}")
+endfunction()
+
 # Lay a linked target out anew, as TARGET.bolt in the directory's build folder.
 function(lbr2pgo_bolt)
     _lbr2pgo_parse(lbr2pgo_bolt "" ${ARGN})
@@ -266,6 +306,8 @@ function(_lbr2pgo_find_profile result form trained name)
         set(record "${LBR2PGO_EXECUTABLE}" record ${LBR2PGO_RECORD_OPTIONS})
         if(arg_PROBES)
             list(APPEND record --call-graph)
+        elseif("--startup-order" IN_LIST form)
+            list(APPEND record --startup)
         endif()
         list(APPEND record -o "${recordings}" -- "${binary}" ${arg_TRAIN})
     else()

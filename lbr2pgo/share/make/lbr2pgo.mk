@@ -4,11 +4,12 @@
 #     $(eval $(call lbr2pgo-profile,app.prof))
 #     $(eval $(call lbr2pgo-bolt,app,app.fdata))
 #     $(eval $(call lbr2pgo-propeller,app.propeller-cc,app.propeller-ld))   # or this
+#     $(eval $(call lbr2pgo-startup,app.startup))                           # or this
 #
 #     CFLAGS = -O2 $(LBR2PGO_CFLAGS)
 #     LDFLAGS = $(LBR2PGO_LDFLAGS)
-#     app: app.o
-#         $(CC) $(LDFLAGS) -o $@ $^
+#     app: app.o $(LBR2PGO_ORDER)
+#         $(CC) $(LDFLAGS) -o $@ $(filter %.o,$^)
 #         $(call lbr2pgo-check,$@)
 #     app.o: $(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT)
 #
@@ -88,10 +89,22 @@ endif
 .DEFAULT_GOAL := $(.DEFAULT_GOAL)
 endef
 
+# $(call lbr2pgo-startup,ORDER[,RECORDINGS,BINARY]): after lbr2pgo-profile. Sets, if the order of
+# functions is there, LBR2PGO_ORDER, on which the program must depend. For one program in a Makefile.
+define lbr2pgo-startup
+LBR2PGO_ORDER := $(call _lbr2pgo-usable,$1,$2,$3)
+LBR2PGO_CFLAGS += -ffunction-sections
+ifdef LBR2PGO_ORDER
+LBR2PGO_LDFLAGS += -fuse-ld=lld -Wl,--no-warn-symbol-ordering -Wl,--symbol-ordering-file=$1
+$(call _lbr2pgo-rule,$1,$2,$3,--startup-order)
+endif
+.DEFAULT_GOAL := $(.DEFAULT_GOAL)
+endef
+
 # $(call lbr2pgo-check,PROGRAM): a command for the recipe that links. Says how stale the profile is;
 # removes the program and fails if it, or the layout, does not fit.
-lbr2pgo-check = $(foreach profile,$(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT),$(LBR2PGO) check $(profile) \
-    --binary $1 --format line $(_lbr2pgo-gates) || { rm -f $1; exit 1; };)
+lbr2pgo-check = $(foreach profile,$(LBR2PGO_PROFILE) $(LBR2PGO_LAYOUT) $(LBR2PGO_ORDER),$(LBR2PGO) \
+    check $(profile) --binary $1 --format line $(_lbr2pgo-gates) || { rm -f $1; exit 1; };)
 
 # Which of these files are not there.
 _lbr2pgo-missing = $(filter-out $(wildcard $1),$1)

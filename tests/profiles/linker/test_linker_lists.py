@@ -95,3 +95,38 @@ def test_lines_about_functions_that_are_not_there_are_stale(kind: ListKind, tmp_
     expected = pytest.approx(0.5 if kind is SYMBOLS else 2 / 3)
     assert (stale.share, stale.functions) == (expected, expected)
     assert set(stale.missing) == {"gone", "away"}
+
+
+@pytest.mark.parametrize("has_sections", [False, True])
+def test_an_order_that_the_linker_could_not_follow_is_told(
+    has_sections: bool, tmp_path: Path, tool: Tool, run: Run
+) -> None:
+    source, program, order = tmp_path / "p.c", tmp_path / "p", tmp_path / "order"
+    names = [f"f{number}" for number in range(12)]
+    functions = [f"int {name}(int x) {{ return x + {len(name)}; }}" for name in names]
+    source.write_text("\n".join([*functions, "int main(void) { return 0; }"]))
+    write(SYMBOLS, [*reversed(names), "gone"], order)
+    flags = ["-ffunction-sections"] if has_sections else []
+    by = f"-Wl,--symbol-ordering-file={order},--no-warn-symbol-ordering"
+    run(tool("clang-22"), *flags, "-fuse-ld=lld", by, source, "-o", program)
+    written = read_written(order)
+    assert written is not None
+    stale = written.staleness(Program.open(program))
+    assert stale is not None
+    assert stale.followed == has_sections
+    assert stale.missing == ("gone",)
+    for words in ([], ["--format", "line"]):
+        said = run(
+            sys.executable, "-m", "lbr2pgo", "check", order, "--binary", program, *words
+        ).stdout  # fmt: skip
+        assert ("compile with -ffunction-sections" in said) != has_sections
+
+
+def test_few_functions_do_not_tell_whether_an_order_is_followed(tmp_path: Path) -> None:
+    order = tmp_path / "order"
+    write(SYMBOLS, ["main", "run"], order)
+    written = read_written(order)
+    assert written is not None
+    stale = written.staleness(Program.open(binary("interp.pie")))
+    assert stale is not None
+    assert stale.followed is None

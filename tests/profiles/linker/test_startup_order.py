@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,3 +77,61 @@ def test_a_stale_order_is_told(built: tuple[Path, Path], tmp_path: Path) -> None
     stale = lbr2pgo.check(order, program).quality.stale
     assert stale is not None
     assert 0 < stale.share < 0.5
+    assert stale.missing == ("gone",)
+
+
+NAMES = [f"f{number}" for number in range(60)]
+TWO_WAYS = "\n".join((
+    "#include <stdlib.h>",
+    *(
+        f"__attribute__((noinline)) int {name}(int x) {{\n"
+        '  __asm__ volatile(".rept 200; nop; .endr"); return x & 8 ? x : -x; }'
+        for name in NAMES
+    ),
+    f"static int (*const all[])(int) = {{{', '.join(NAMES)}}};",
+    "int main(int argc, char **argv) {",
+    "  int s = argc;",
+    "  for (int i = atoi(argv[1]); i < 60; i += 2) s += all[i](s);",
+    "  return s == 7;",
+    "}",
+))  # fmt: skip
+"""Each of two workloads wants every other function."""
+
+
+def test_functions_of_one_workload_stand_together(tmp_path: Path, tool: Tool, run: Run) -> None:
+    tool("qemu-x86_64")
+    source, program, order = tmp_path / "p.c", tmp_path / "p", tmp_path / "order"
+    source.write_text(TWO_WAYS)
+    run(tool("gcc"), "-O1", source, "-o", program)
+    recordings = [tmp_path / f"{way}.data" for way in (0, 1)]
+    for way, recording in enumerate(recordings):
+        lbr2pgo.record([str(program), str(way)], output=recording, startup=20)
+    lbr2pgo.convert(recordings, program, startup_order=order, startup_weights=[1, 1])
+    names = [n for n in order.read_text().splitlines() if n[0] == "f" and n[1:].isdecimal()]
+    turns = "".join(str(int(name[1:]) % 2) for name in names)
+    assert len(turns) == 60
+    assert turns in ("0" * 30 + "1" * 30, "1" * 30 + "0" * 30)
+    words = ("--startup-weights", "1,1,1")
+    done = run(
+        sys.executable, "-m", "lbr2pgo", "convert", *recordings, "--binary", program,
+        "--startup-order", order, *words, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert "3 weights can't be those of 2 recordings" in done.stderr
+    assert "Give one for each, in their order: 3,1." in done.stderr
+
+
+def test_bolt_puts_functions_in_the_same_order(
+    built: tuple[Path, Path], tmp_path: Path, tool: Tool, run: Run
+) -> None:
+    program, recording = built
+    order, relocatable, moved = tmp_path / "order", tmp_path / "q", tmp_path / "q.bolt"
+    lbr2pgo.convert(recording, program, startup_order=order)
+    flags = ("-O1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--emit-relocs")
+    run(tool("clang-22"), *flags, program.with_suffix(".c"), "-o", relocatable)
+    by = ("--reorder-functions=user", f"--function-order={order}")
+    run(tool("llvm-bolt-22"), relocatable, "-o", moved, *by)
+    opened = Program.open(moved)
+    names = [name for name in order.read_text().splitlines() if opened.address_of(name)]
+    assert {"often", "main", "first", "second", "last"} <= set(names)
+    assert sorted(names, key=opened.address_of) == names

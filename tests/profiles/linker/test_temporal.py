@@ -23,6 +23,14 @@ def test_llvm_profdata_reads_a_trace_for_each_process(tmp_path: Path, tool: Tool
     assert sorted(first.split()) == sorted(named)
 
 
+def test_traces_have_the_weights_of_their_recordings(tmp_path: Path, tool: Tool, run: Run) -> None:
+    traces, merged = tmp_path / "app.temporal", tmp_path / "app.profdata"
+    lbr2pgo.convert([RECORDING, RECORDING], PIE, temporal=traces, temporal_weights=(3, 20))
+    run(tool("llvm-profdata-22"), "merge", traces, "-o", merged)
+    shown = run(tool("llvm-profdata-22"), "show", "--temporal-profile-traces", merged).stdout
+    assert re.findall(r"weight=(\d+)", shown) == ["3", "20"]
+
+
 def test_llvm_profdata_finds_few_faults_in_our_order(tmp_path: Path, tool: Tool, run: Run) -> None:
     """`order` draws each trace against the order that it makes of the first ones."""
     traces, merged = tmp_path / "app.temporal", tmp_path / "app.profdata"
