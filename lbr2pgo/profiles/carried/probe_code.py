@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _LAST = 0xFFFF
 _Key = tuple[int, int]
 """GUID of a function, and number of a probe."""
 _NUMBER = re.compile(r"-?(?:0x)?[0-9a-f]+\b")
+_REGISTER = re.compile(r"%\w+|\b[wxrsatv]\d+\b")
 _OWN_PLACE = re.compile(r"[-\w]*\(%r(?:ip|sp|bp)\)|\[sp.*?\]|\(sp\)")
 """Operands that move with the code, or with the frame."""
 
@@ -215,15 +216,14 @@ def _source_name(name: str) -> str:
     return short_name(without_unique_suffix(name))
 
 
-def _words_of(text: str) -> Iterable[str]:
+@lru_cache(1 << 16)
+def _words_of(said: str) -> tuple[str, ...]:
     """What tells of an instruction, wherever it lies and whatever registers it has.
 
-    >>> list(_words_of("movl 0x18(%rdi), %eax")), list(_words_of("leaq 0x2a10(%rip), %rsi"))
-    (['movl', '0x18'], ['leaq'])
+    >>> _words_of("movl 0x18(%rdi), %eax"), _words_of("leaq 0x2a10(%rip), %rsi")
+    (('movl', '0x18'), ('leaq',))
     """
-    operation, _, operands = text.partition(" ")
-    yield operation
-    if not operation.startswith(("j", "b", "call")):
-        yield from _NUMBER.findall(
-            re.sub(r"%\w+|\b[wxrsatv]\d+\b", "", _OWN_PLACE.sub("", operands))
-        )
+    operation, _, operands = said.partition(" ")
+    if operation.startswith(("j", "b", "call")):
+        return (operation,)
+    return operation, *_NUMBER.findall(_REGISTER.sub("", _OWN_PLACE.sub("", operands)))

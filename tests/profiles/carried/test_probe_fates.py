@@ -5,6 +5,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders import sample_profiles
 from builders.fixtures import Tool
@@ -136,6 +137,30 @@ def test_what_the_old_build_lacks_is_kept(probed_builds: Builds) -> None:
         b"grown:30:3\n 1: 3\n 9: 27\n !CFGChecksum: 12\nelse:5:5\n 1: 5\n !CFGChecksum: 7\n"
     )
     made, account = carried(probed_builds, profile)
+    assert sample_profiles.text(made) == sample_profiles.text(profile)
+    assert account.ways_of_all() == [Way.UNKNOWN]
+
+
+def test_functions_of_one_name_are_left_as_they_were(tool: Tool, tmp_path: Path) -> None:
+    """Nobody can tell which of them a count is of."""
+    either, loop = "if (x > 5) return g(x); return 1;", "while (x > 3) x -= g(x); return x;"
+    programs = []
+    for name, bodies in {"old": (either, either), "new": (loop, "return g(g(x));")}.items():
+        files = [tmp_path / f"{name}{i}.c" for i in range(2)]
+        for file, body, rest in zip(files, bodies, ("main", "other"), strict=True):
+            file.write_text(
+                f"int g(int);\n__attribute__((noinline)) static int f(int x) {{ {body} }}\n"
+                f"int {rest}(int x) {{ return f(x); }}\n"
+                + ("int g(int x) { return x / 3; }\n" if rest == "main" else "")
+            )
+        flags = ("-O1", FLAGS[-1], "-fno-unique-internal-linkage-names", "-w")
+        out = tmp_path / name
+        subprocess.run([tool("clang-22"), *flags, *files, "-o", out], check=True)
+        programs.append(Program.open(out))
+    known = programs[0].probes.descriptors
+    checksum = int(known.checksum[known.rows(np.array([guid("f")], np.uint64))[0]])
+    profile = sample_profiles.parse(f"f:9:3\n 1: 3\n 2: 6\n !CFGChecksum: {checksum}\n".encode())
+    made, account = carried_probes(profile, *programs)
     assert sample_profiles.text(made) == sample_profiles.text(profile)
     assert account.ways_of_all() == [Way.UNKNOWN]
 
