@@ -1,10 +1,11 @@
 """Pages of code that a program's start touches, by the order that its functions were linked in.
 
-``python benchmarks/startup.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
-[--arguments=WORDS]``
+``python benchmarks/startup.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS…]
+[--arguments=WORDS…]``
 
-Orders are made of the run with `--train`, and pages of 4 KiB counted exactly in the one with
-`--arguments`, by the emulator. It wants clang 22, lld 22 and llvm-profdata 22.
+Orders are made of the runs with `--train`, and pages of 4 KiB counted exactly in those with
+`--arguments`, by the emulator; both may be given several times. It wants clang 22, lld 22 and
+llvm-profdata 22.
 """
 
 from __future__ import annotations
@@ -14,29 +15,27 @@ import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
+from lbr2pgo.analyses.touched_pages import ran_pages
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
 FLAGS = ("-O2", "-g1", "-w", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
 INSTRUMENTED = ("-fprofile-generate", "-mllvm", "-pgo-temporal-instrumentation")
-PAGE_BITS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """A program, the run that orders are made of, and the one that is judged."""
+    """A program, the runs that orders are made of, and those that are judged."""
 
     folder: Path
     sources: Sequence[str]
     flags: Sequence[str]
-    training: Sequence[str]
-    arguments: Sequence[str]
+    training: Sequence[Sequence[str]]
+    arguments: Sequence[Sequence[str]]
 
     def build(self, name: str, *words: str) -> Path:
         """Compile and link with what a build is given besides."""
@@ -45,23 +44,24 @@ class Start:
         run(compiler, *FLAGS, *words, *self.sources, *self.flags, "-o", program)
         return program
 
-    def recorded(self, *how: str) -> Path:
-        """A recording of the plain build in training."""
-        path = self.folder / "perf.data"
-        self.record(self.folder / "plain", self.training, *how, "-o", path)
-        return path
+    def recorded(self, *how: str) -> list[Path]:
+        """Recordings of the plain build in training."""
+        paths = [self.folder / f"{number}.perf.data" for number in range(len(self.training))]
+        for path, words in zip(paths, self.training, strict=True):
+            self.record(self.folder / "plain", words, *how, "-o", path)
+        return paths
 
     def record(self, program: Path, words: Sequence[str], *how: object) -> None:
         """Run one of the builds under the software LBR."""
         run(*LBR2PGO, "record", "--emulate", *how, "--", program, *words)
 
     def order(self, option: str, *how: str) -> Path:
-        """What `convert` makes of a recording."""
+        """What `convert` makes of recordings."""
         path = self.folder / option.strip("-")
         run(
             *LBR2PGO,
             "convert",
-            self.recorded(*how),
+            *self.recorded(*how),
             "--binary",
             self.folder / "plain",
             option,
@@ -69,13 +69,12 @@ class Start:
         )
         return path
 
-    def pages(self, program: Path) -> int:
-        """Pages of its code that ran."""
+    def pages(self, program: Path) -> Iterator[int]:
+        """Pages of its code that ran, for each run that judges."""
         exact = self.folder / "exact.npz"
-        self.record(program, self.arguments, "--exact", exact, "-o", self.folder / "perf.data")
-        flow = read_and_replay(Inputs((exact,), program)).flow
-        ran = flow.instructions.address[flow.executed > 0]
-        return len(np.unique(ran >> np.uint64(PAGE_BITS)))
+        for words in self.arguments:
+            self.record(program, words, "--exact", exact, "-o", self.folder / "perf.data")
+            yield len(ran_pages(read_and_replay(Inputs((exact,), program)).flow))
 
 
 def run(*words: object, **environment: str) -> None:
@@ -91,19 +90,20 @@ def ordered(path: Path) -> tuple[str, ...]:
     return (f"-Wl,--symbol-ordering-file={path},--no-warn-symbol-ordering",)
 
 
-def partitioned(traces: Path) -> tuple[str, ...]:
-    """By lld's balanced partitioning of a temporal profile."""
-    merged = traces.with_suffix(".profdata")
-    run("llvm-profdata-22", "merge", traces, "-o", merged)
+def partitioned(name: Path, *traces: Path) -> tuple[str, ...]:
+    """By lld's balanced partitioning of temporal profiles."""
+    merged = name.with_suffix(".profdata")
+    run("llvm-profdata-22", "merge", *(traces or [name]), "-o", merged)
     return (f"-Wl,--irpgo-profile={merged},--bp-startup-sort=function",)
 
 
 def instrumented(start: Start) -> tuple[str, ...]:
     """The same of what an instrumented build told."""
     program = start.build("instrumented", *INSTRUMENTED)
-    raw = start.folder / "instrumented.profraw"
-    run(program, *start.training, LLVM_PROFILE_FILE=str(raw))
-    return partitioned(raw)
+    raw = [start.folder / f"{number}.profraw" for number in range(len(start.training))]
+    for path, words in zip(raw, start.training, strict=True):
+        run(program, *words, LLVM_PROFILE_FILE=str(path))
+    return partitioned(start.folder / "instrumented", *raw)
 
 
 BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
@@ -121,13 +121,16 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("sources", nargs="+")
     for name in ("flags", "train", "arguments"):
-        parser.add_argument(f"--{name}", type=shlex.split, default=[])
+        kind = {} if name == "flags" else {"action": "append"}
+        parser.add_argument(f"--{name}", type=shlex.split, default=[], **kind)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    start = Start(given.folder, given.sources, given.flags, given.train, given.arguments)
+    train, arguments = given.train or [[]], given.arguments or [[]]
+    start = Start(given.folder, given.sources, given.flags, train, arguments)
     for number, (name, words) in enumerate(BUILDS.items()):
         program = start.build("ordered" if number else "plain", *words(start))
-        print(f"{name:28} {start.pages(program):6,}", flush=True)
+        pages = " ".join(f"{pages:6,}" for pages in start.pages(program))
+        print(f"{name:28} {pages}", flush=True)
 
 
 if __name__ == "__main__":
