@@ -87,7 +87,7 @@ def _arriving(fdata: Fdata, names: Set[str]) -> Fdata:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _End:
     """One end of rows (n,), where it is code."""
 
@@ -96,6 +96,16 @@ class _End:
     name: I64
     """Number of the function's name, -1 for none."""
     offset: I64
+
+    @cached_property
+    def _by_name(self) -> tuple[I64, I64]:
+        order = np.argsort(self.name, kind="stable")
+        return order, self.name[order]
+
+    def of(self, name: int) -> I64:
+        """Rows of a function, ascending."""
+        order, names = self._by_name
+        return order[slice(*np.searchsorted(names, [name, name + 1]).tolist())]
 
 
 class _Moving:
@@ -136,7 +146,7 @@ class _Moving:
         self._tell(ends, way, columns[-1])
         for end in ends:
             columns[end.column] = end.offset.astype(np.uint64)
-        dropped = [self._said.index(name) for name in self.account.dropped]
+        dropped = [i for i, name in enumerate(self._said) if name in self.account.dropped]
         kept = np.flatnonzero((way != _LOST) & ~inner)
         more = edges[~np.isin(edges[:, 1], dropped)] if len(edges) else edges
         parts = zip(columns, more.T, strict=True) if len(more) else ((c, c[:0]) for c in columns)
@@ -232,14 +242,15 @@ class _Moving:
 
 def _inner_edges(code: ChangedCode, name: int, ends: list[_End]) -> dict[int, Edge]:
     """By row, the edges within a function that are no calls."""
-    own = np.flatnonzero((ends[0].name == name) & (ends[1].name == name)).tolist()
-    offsets = ((row, int(ends[0].offset[row]), int(ends[1].offset[row])) for row in own)
+    source, target = ends
+    own = [row for row in source.of(name).tolist() if target.name[row] == name]
+    offsets = ((row, int(source.offset[row]), int(target.offset[row])) for row in own)
     return {row: code.edge(at, to) for row, at, to in offsets if not code.is_call(at)}
 
 
 def _blocks_of(code: ChangedCode, name: int, ends: list[_End]) -> set[int]:
     """Blocks of a function that rows begin or end in."""
-    offsets = (end.offset[end.name == name].tolist() for end in ends)
+    offsets = (end.offset[end.of(name)].tolist() for end in ends)
     return {code.old.block_at(offset) for each in offsets for offset in each}
 
 

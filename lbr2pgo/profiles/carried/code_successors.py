@@ -16,6 +16,8 @@ _ALIKE = 0.6
 same one."""
 _FEW_WORDS = 12
 """Functions with fewer instructions are often alike by chance."""
+_FEW_WITH_A_WORD = 20
+"""Functions with an instruction that tells of one of them."""
 _SIZES = 2
 """How many times as large as the other one a function of another name may be."""
 
@@ -91,14 +93,18 @@ class CodeSuccessors:
 
     def _renamed(self, gone: Sequence[int], added: Sequence[int]) -> dict[int, int]:
         """Functions that do nearly the same under another name, each with the likest."""
+        theirs = {j: self._new_code.function(j).words for j in added}
+        having = defaultdict[str, list[int]](list)
+        for j, words in theirs.items():
+            for word in words:
+                having[word].append(j)
         ranked: list[tuple[float, int, int]] = []
         for i in gone:
-            near = [j for j in added if _of_one_size(self.old, i, self.new, j)]
-            if not near:
-                continue
             mine = self._old_code.function(i).words
-            theirs = ((_likeness(mine, self._new_code.function(j).words), j) for j in near)
-            ranked += [(-share, i, j) for share, j in theirs if share >= _ALIKE]
+            rare = (having[word] for word in mine if len(having.get(word, ())) <= _FEW_WITH_A_WORD)
+            near = {j for each in rare for j in each if _of_one_size(self.old, i, self.new, j)}
+            shares = ((_likeness(mine, theirs[j]), j) for j in near)
+            ranked += [(-share, i, j) for share, j in shares if share >= _ALIKE]
         found: dict[int, int] = {}
         taken: set[int] = set()
         for _, i, j in sorted(ranked):
