@@ -30,6 +30,7 @@ _MODULES = (
     "perf_script.reader",
     "preaggregated",
     "autofdo_text",
+    "pprof_profile",
     "uprof",
     "branch_csv",
 )

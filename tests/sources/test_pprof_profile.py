@@ -1,0 +1,149 @@
+"""pprof's profiles: by a plain writer, and of Go's own profiler."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from builders.fixtures import Run, Tool
+from builders.instruction_samples import drawn, preaggregated
+from builders.protobuf import field, message, number, pprof
+from builders.recordings import PIE, RECORDING
+
+import lbr2pgo
+from lbr2pgo.analyses.judging import exact_edges_of
+from lbr2pgo.counting.count_instructions import count_instructions
+from lbr2pgo.counting.place import ImageFacts
+from lbr2pgo.program.program import Program
+from lbr2pgo.sources import open_source
+from lbr2pgo.sources.base import Addresses
+from lbr2pgo.sources.pprof_profile import PprofProfile
+from lbr2pgo.support.errors import InputError
+
+EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
+GO = """package main
+import ("fmt"; "os"; "runtime/pprof")
+func work(n int) int {
+	s := 0; for i := 0; i < n; i++ { if i%3 == 0 { s += i } else { s ^= i } }; return s
+}
+func main() {
+	f, _ := os.Create(os.Args[1]); pprof.StartCPUProfile(f); t := 0
+	for k := 0; k < 40; k++ { t += work(10000000) }
+	pprof.StopCPUProfile(); f.Close(); fmt.Println(t)
+}
+"""
+
+
+def rows(source: PprofProfile) -> list[tuple[int, int]]:
+    (batch,) = source.batches()
+    return list(zip(batch.ip.tolist(), batch.weight.tolist(), strict=True))
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[bytes], Path]:
+    def write(content: bytes) -> Path:
+        path = tmp_path / "a.pprof"
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def test_leaves_and_values_are_read(write) -> None:
+    content = pprof([(0x1010, 3), (0x1020, 4)], start=0x1000, limit=0x2000, build_id="ab")
+    for packed in (content, gzip.decompress(content)):
+        source = open_source(write(packed))
+        assert isinstance(source, PprofProfile)
+        assert rows(source) == [(0x1010, 3), (0x1020, 4)]
+        assert source.info.build_ids == {"/app": "ab"}
+        assert source.info.events[0].name == "samples"
+        (mapping,) = source.space_events()
+        assert (mapping.start, mapping.length, mapping.path) == (0x1000, 0x1000, "/app")
+        assert source.health() == {}
+
+
+def test_times_are_counted_by_their_period(write) -> None:
+    content = pprof([(16, 30_000_000)], measure=("cpu", "nanoseconds"), period=10_000_000)
+    assert rows(PprofProfile(write(content))) == [(16, 3)]
+
+
+def test_addresses_as_files_link_them(write) -> None:
+    profile = bytearray(gzip.decompress(pprof([(16, 3)])))
+    profile += field(3, message(_1=2, _5=3))
+    profile += field(4, message(_1=7, _2=2, _3=99)) + field(4, message(_1=8, _2=1))
+    for location, value in ((7, 5), (8, 2)):
+        profile += field(2, message(_1=number(location), _2=number(value)))
+    source = PprofProfile(write(bytes(profile)))
+    assert source.info.addresses is Addresses.IMAGE
+    assert source.space_events() == ()
+    assert rows(source) == [(16, 3)]
+    assert sorted(source.health().values()) == [2, 5]
+
+
+def test_samples_count_as_in_another_format(write, tmp_path: Path) -> None:
+    program = Program.open(PIE)
+    address, count = drawn(exact_edges_of(EXACT, program), program, 5000)
+    text = tmp_path / "text"
+    text.write_text(preaggregated(address, count))
+    base = 0x555500000000
+    segment = next(each for each in program.image.layout.segments if each.executable)
+    shift = base - segment.address
+    samples = list(zip((address + np.uint64(shift)).tolist(), count.tolist(), strict=True))
+    moved = pprof(
+        samples, start=base, limit=base + segment.file_size, offset=segment.file_offset,
+        path=str(PIE), build_id=program.image.build_id or "",
+    )  # fmt: skip
+    linked = pprof(list(zip(address.tolist(), count.tolist(), strict=True)))
+    facts = ImageFacts(program.image.layout)
+    wanted = count_instructions(open_source(text), facts).counts
+    for content in (moved, linked):
+        found = count_instructions(open_source(write(content)), facts).counts
+        assert found.address.tolist() == wanted.address.tolist()
+        assert found.count.tolist() == wanted.count.tolist()
+    made = []
+    for recording in (text, tmp_path / "a.pprof"):
+        lbr2pgo.convert(recording, PIE, no_lbr=True, llvm=tmp_path / "prof")
+        made.append((tmp_path / "prof").read_bytes())
+    assert made[0] == made[1]
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (pprof([(0, 3)]), "has names of functions, and no addresses"),
+        (pprof([(16, 3)], measure=("alloc_space", "bytes")), "it tells of alloc_space, and not of"),
+        (pprof([(16, 3)])[:-9], "it is cut off"),
+        (gzip.decompress(pprof([(16, 3)]))[:-1], "is cut off"),
+        (field(1, message(_1=1, _2=2)), "it has no samples"),
+        (gzip.compress(bytes(1 << 20) * 300), "larger than 256 MiB"),
+    ],
+)
+def test_what_can_not_be_used(write, content: bytes, why: str) -> None:
+    with pytest.raises(InputError, match=why) as caught:
+        PprofProfile(write(content))
+    assert "a.pprof" in str(caught.value)
+
+
+def test_other_files_are_none(write) -> None:
+    for content in (b"\n#text\n", b"\n\x04text", gzip.compress(b"text"), b"\x1f\x8bjunk"):
+        with pytest.raises(InputError, match="is no profile of a known format"):
+            open_source(write(content))
+
+
+@pytest.mark.slow
+def test_go_s_own_profile(tmp_path: Path, tool: Tool, run: Run) -> None:
+    (tmp_path / "a.go").write_text(GO)
+    go, env = tool("go"), {"GO111MODULE": "off", "GOCACHE": str(tmp_path), "HOME": str(tmp_path)}
+    run(go, "build", "-o", "app", "a.go", cwd=tmp_path, env={"PATH": "/usr/bin:/bin", **env})
+    profile = tmp_path / "cpu.pprof"
+    run(tmp_path / "app", profile)
+    raw = run(go, "tool", "pprof", "-raw", profile, env={"PATH": "/usr/bin:/bin", **env}).stdout
+    told = re.findall(r"^ +(\d+) +\d+: (\d+)", raw, re.MULTILINE)
+    places = dict(re.findall(r"^ +(\d+): (0x[0-9a-f]+) ", raw, re.MULTILINE))
+    wanted = sorted((int(places[leaf], 16), int(count)) for count, leaf in told)
+    assert sorted(rows(PprofProfile(profile))) == wanted
+    assert sum(count for _, count in wanted) > 10

@@ -1,0 +1,46 @@
+"""Messages of Protocol Buffers, by hand and by a plain writer."""
+
+from __future__ import annotations
+
+import pytest
+from builders.protobuf import field, number
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lbr2pgo.sources.protobuf import fields_of, numbers_of
+
+
+def read(message: bytes) -> list[tuple[int, int | bytes]]:
+    pairs = fields_of(memoryview(message))
+    return [(key, value if isinstance(value, int) else bytes(value)) for key, value in pairs]
+
+
+def test_fields_of_every_wire_type() -> None:
+    message = bytes.fromhex("0896 01 1207 74657374696e67 1d 01000000 21 0200000000000000")
+    assert read(message) == [(1, 150), (2, b"testing"), (3, 1), (4, 2)]
+
+
+@given(st.lists(st.tuples(st.integers(1, 1 << 28), st.integers(0, (1 << 64) - 1) | st.binary())))
+def test_what_was_written_is_read(fields: list[tuple[int, int | bytes]]) -> None:
+    assert read(b"".join(field(key, value) for key, value in fields)) == fields
+
+
+def test_packed_numbers() -> None:
+    assert list(numbers_of(7)) == [7]
+    assert list(numbers_of(memoryview(number(3) + number(300)))) == [3, 300]
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("08", "a number is cut off"),
+        ("08ff", "a number is cut off"),
+        ("08" + "ff" * 10, "has no end"),
+        ("0a05ab", "is cut off"),
+        ("0dab", "is cut off"),
+        ("0b", "no field begins"),
+    ],
+)
+def test_what_is_no_message(message: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        read(bytes.fromhex(message))
