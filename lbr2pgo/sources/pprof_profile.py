@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,8 @@ _HEAD = 256
 """Bytes in which a sample type is to begin."""
 _BEFORE = frozenset(range(7, 15))
 """Fields that may stand before it: times, periods, comments."""
+_MOST = 1 << 20
+"""Texts, mappings and locations of a profile."""
 _SIGN = 1 << 63
 _CURE = "Export it anew, with addresses: pprof's own format, not folded stacks."
 _OF_PROCESSORS = ("samples", "cpu", "instructions", "cycles")
@@ -64,8 +67,8 @@ class _Mapping:
 class _Profile:
     """What is used of a profile."""
 
-    samples: Sequence[tuple[int, int]]
-    """Location of each leaf, and how often it was met."""
+    samples: Mapping[int, int]
+    """How often each location was a leaf."""
     mappings: Mapping[int, _Mapping]
     locations: Mapping[int, tuple[int, int]]
     """Mapping and address of each."""
@@ -84,7 +87,8 @@ class PprofProfile(ShownShortly):
         try:
             self._profile = _parsed(_unpacked(packed))
         except (ValueError, IndexError, zlib.error) as error:
-            what = f"is no profile of pprof's, or damaged: {error}"
+            reason = "it lacks texts" if isinstance(error, IndexError) else error
+            what = f"is no profile of pprof's, or damaged: {reason}"
             raise InputError(what, where=str(path), cure=_CURE) from None
         if not any(address for _, address in self._profile.locations.values()):
             raise InputError(
@@ -143,7 +147,7 @@ class PprofProfile(ShownShortly):
         """Address and weight of each sample that has an address here."""
         self._health.clear()
         profile, program = self._profile, next(iter(self._profile.mappings), 0)
-        for location, weight in profile.samples:
+        for location, weight in profile.samples.items():
             mapping, address = profile.locations.get(location, (0, 0))
             if not address:
                 self._health[_UNPLACED] += weight
@@ -170,25 +174,26 @@ def _unpacked(packed: bytes) -> memoryview:
     return memoryview(found)
 
 
-class _Reading:
-    """Fields of a profile's message, put together."""
+class _Tables:
+    """All of a profile's message but its samples, which are many."""
 
-    def __init__(self) -> None:
+    def __init__(self, content: memoryview) -> None:
+        """Raises ValueError for what is none of a profile's, and for more than any has."""
         self.texts: list[str] = []
         self.types: list[dict[int, int]] = []
-        self.samples: list[tuple[int, list[int]]] = []
         self.mappings: dict[int, dict[int, int]] = {}
         self.locations: dict[int, tuple[int, int]] = {}
         self.numbers: dict[int, int] = {}
+        for field, value in fields_of(content):
+            self._take(field, value)
+            if len(self.texts) + len(self.types) + len(self.mappings) + len(self.locations) > _MOST:
+                raise ValueError(f"it has more than {_MOST:,} texts, mappings and locations")
 
-    def take(self, field: int, value: int | memoryview) -> None:
-        """Add a field; raises ValueError for what is none of a profile's."""
+    def _take(self, field: int, value: int | memoryview) -> None:
         if isinstance(value, int):
             self.numbers[field] = value
         elif field == 1:
             self.types.append(_numbers(value))
-        elif field == 2:
-            self.samples.append(_sample(value))
         elif field == 3:
             told = _numbers(value)
             self.mappings[told.get(1, 0)] = told
@@ -198,30 +203,26 @@ class _Reading:
         elif field == 6:
             self.texts.append(bytes(value).decode("utf-8", "replace"))
 
-    def profile(self) -> _Profile:
-        """All together; raises ValueError and IndexError where something is missing."""
-        if not self.types or not self.samples:
-            raise ValueError("it has no samples")
-        names, units = ([self.texts[each.get(i, 0)] for each in self.types] for i in (1, 2))
-        column = _column(names, self.texts[self.numbers.get(14, 0)])
-        period = self.numbers.get(12, 0)
-        is_time = units[column] == "nanoseconds" and period > 0
-        values = ((leaf, values[column]) for leaf, values in self.samples if values)
-        counted = [
-            (leaf, max(1, value // period) if is_time else value)
-            for leaf, value in values
-            if 0 < value < _SIGN
-        ]
-        mappings = {number: _mapping(told, self.texts) for number, told in self.mappings.items()}
-        known = None if is_time else period or None
-        return _Profile(counted, mappings, self.locations, names[column], known)
-
 
 def _parsed(content: memoryview) -> _Profile:
-    reading = _Reading()
+    """Of a profile's message; raises ValueError and IndexError where it is none."""
+    tables = _Tables(content)
+    if not tables.types:
+        raise ValueError("it has no samples")
+    names, units = ([tables.texts[each.get(i, 0)] for each in tables.types] for i in (1, 2))
+    column = _column(names, tables.texts[tables.numbers.get(14, 0)])
+    period = tables.numbers.get(12, 0)
+    is_time = units[column] == "nanoseconds" and period > 0
+    samples: Counter[int] = Counter()
     for field, value in fields_of(content):
-        reading.take(field, value)
-    return reading.profile()
+        if field == 2 and not isinstance(value, int):
+            leaf, measured = _sample(value, column)
+            samples[leaf] += max(1, measured // period) if is_time and measured else measured
+    if not samples.total():
+        raise ValueError("it has no samples")
+    mappings = {number: _mapping(told, tables.texts) for number, told in tables.mappings.items()}
+    known = None if is_time else period or None
+    return _Profile(+samples, mappings, tables.locations, names[column], known)
 
 
 def _column(names: Sequence[str], default: str) -> int:
@@ -241,15 +242,16 @@ def _mapping(told: Mapping[int, int], texts: Sequence[str]) -> _Mapping:
     )  # fmt: skip
 
 
-def _sample(message: memoryview) -> tuple[int, list[int]]:
-    """The leaf's location, 0 for none, and all values."""
+def _sample(message: memoryview, column: int) -> tuple[int, int]:
+    """The leaf's location, 0 for none, and one of the values; 0 for a negative one, or none."""
     leaf, values = 0, list[int]()
     for field, value in fields_of(message):
         if field == 1:
             leaf = leaf or next(numbers_of(value), 0)
         elif field == 2:
-            values += numbers_of(value)
-    return leaf, values
+            values += islice(numbers_of(value), column + 1 - len(values))
+    measured = values[column] if column < len(values) else 0
+    return leaf, measured if measured < _SIGN else 0
 
 
 def _numbers(message: memoryview) -> dict[int, int]:
