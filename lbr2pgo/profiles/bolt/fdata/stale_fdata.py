@@ -195,6 +195,8 @@ def _leads_of(code: InstructionTable, start: int, limit: int) -> dict[_Lead, lis
 
 def _are_falls(code: InstructionTable, source: I64, target: I64) -> Bools:
     """(n,): whether targets are the next instructions, and these run after the sources."""
+    if not len(code):
+        return np.zeros(len(source), np.bool_)
     row = code.index_of(placed_addresses(_u64(source)))
     found: Bools = (row >= 0) & (code.end_of(row) == _u64(target)) & ~code.ends_line[row]
     return found & ~np.isin(code.kind[row], CALLS)

@@ -17,7 +17,7 @@ from lbr2pgo.conversion import ConvertOptions, convert, read
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import check
 from lbr2pgo.profiles.bolt.fdata import fdata_text
-from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataSamples
+from lbr2pgo.profiles.bolt.fdata.fdata_tables import Fdata, FdataBranches, FdataSamples
 from lbr2pgo.profiles.bolt.fdata.stale_fdata import stale_counts
 from lbr2pgo.profiles.registry import output, steps
 from lbr2pgo.program.program import Program
@@ -152,3 +152,17 @@ def test_what_holds_no_branches_is_refused(fresh: Fdata, tmp_path: Path) -> None
     for inputs, binary in (((path, path), PIE), ((path,), None)):
         with pytest.raises(InputError, match="one file, for one binary"):
             read(ConvertOptions(inputs, binary, infer=True))
+
+
+def test_branches_from_outside_alone_have_their_place(program: Program) -> None:
+    numbers = {"from_offset": 0, "to_offset": 0, "mispredicted": 0, "count": 5}
+    columns = {name: np.array([value], np.uint64) for name, value in numbers.items()}
+    kinds = np.array([0], np.uint8), np.array([1], np.uint8)
+    names = np.array([0], np.int32), np.array([1], np.int32)
+    branches = FdataBranches(
+        from_is_symbol=kinds[0], from_name=names[0], to_is_symbol=kinds[1], to_name=names[1],
+        **columns,
+    )  # fmt: skip
+    found = stale_counts(Fdata(("[unknown]", "main"), branches), program)
+    assert found.counts.count.tolist() == [5]
+    assert len(found.partial) == 0
