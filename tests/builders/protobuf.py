@@ -47,4 +47,4 @@ def pprof(
     parts.append(field(3, mapping))
     parts += [field(4, message(_1=i, _2=1, _3=a)) for i, a in enumerate(places, 1)]
     parts += [field(6, text.encode()) for text in texts]
-    return gzip.compress(b"".join([*parts, field(12, period)]))
+    return gzip.compress(b"".join([*parts, field(12, period)]), mtime=0)

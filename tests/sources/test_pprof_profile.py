@@ -128,6 +128,7 @@ def test_samples_count_as_in_another_format(write, tmp_path: Path) -> None:
         ),
         (pprof([(16, 1 << 63)]), "it has no samples"),
     ],
+    ids=range(9),
 )
 def test_what_can_not_be_used(write, content: bytes, why: str) -> None:
     with pytest.raises(InputError, match=why) as caught:
