@@ -20,9 +20,9 @@ Build = Callable[..., Path]
 pytestmark = pytest.mark.slow
 
 RECORD = ("-m", "lbr2pgo", "record", "--reproducible", "-c", "211")
-PROGRAMS = ("answers", "calls", "processes", "threads", "turns", "loading")
-"""One asks for what differs, one forks, two have threads, in one of which these compete, and one
-loads a library."""
+PROGRAMS = ("answers", "calls", "processes", "threads", "turns", "leader", "loading")
+"""One asks for what differs, one forks, three have threads, which compete in one and outlive the
+first in another, and one loads a library."""
 
 
 def recorded(

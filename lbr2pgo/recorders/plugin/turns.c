@@ -14,8 +14,8 @@ enum { TURN = 100000 };                   // instructions
 enum { SOON = 50000, LATER = 5000000 };   // nanoseconds between looks
 enum { PATIENCE = 1 << 20 };              // looks for a new thread
 
-// ENTERED: in the kernel; asleep there, or on its way out. STARTS: there, until another thread has
-// begun. LEAVES: it ends.
+// ENTERED: in the kernel, or elsewhere outside of the guest; asleep there, or on its way out.
+// STARTS: there, until another thread has begun. LEAVES: it ends.
 enum state { ABSENT, RUNS, WAITS, ENTERED, STARTS, LEAVES };
 
 static struct {
@@ -70,9 +70,10 @@ static void settle(void) {
         if (state != ENTERED && state != LEAVES)
             continue;
         char host = host_state(turns.threads[i].tid);
-        if (!host)
+        int is_gone = !host || host == 'Z';  // the first thread stays, as long as others live
+        if (is_gone)
             turns.threads[i].state = ABSENT;
-        if (host && (state == LEAVES || host != 'S')) {
+        if (!is_gone && (state == LEAVES || host != 'S')) {
             let_others_go_on();
             i = -1u;  // it may have woken one that slept
         }
@@ -97,9 +98,14 @@ static void call_next(void) {
 
 static void pass_on(void) {
     unsigned last = turns.holder;
+    // It waits for others to leave generated code (QEMU: start_exclusive), and then has to wait.
+    if (last != NOBODY && turns.threads[last].state == RUNS)
+        turns.threads[last].state = ENTERED;
     settle();
     if (turns.holder != last)
         return;  // another thread has passed it on meanwhile
+    if (last != NOBODY && turns.threads[last].state == RUNS)
+        return;  // it can go on
     unsigned next = next_in_turn();
     turns.holder = next;
     turns.left = TURN;
