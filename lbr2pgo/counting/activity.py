@@ -127,10 +127,8 @@ class ActivityCounter:
 
     def _found(self, spaces: I64, addresses: RuntimeAddresses) -> U64:
         """Numbers (n,) of what is there."""
-        found = np.full(len(addresses), -1, np.int64)
-        for space, rows in rows_by(spaces):
-            image, inside = self._spaces.to_image(space, addresses[rows])
-            found[rows] = np.where(inside, self._functions(image), -1)
+        image, inside = self._spaces.to_image(spaces, addresses)
+        found = np.where(inside, self._functions(image), -1)
         outside = np.flatnonzero(found < 0)
         files, names = self._files.of_addresses(addresses[outside]), self._files.names
         for file, rows in rows_by(files):

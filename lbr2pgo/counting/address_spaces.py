@@ -302,16 +302,30 @@ class AddressSpaces:
         enough = self._others.enough | {0}
         return any(slot_of(PlacedAddress(piece.start - piece.bias)) in enough for piece in pieces)
 
-    def to_image(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, Bools]:
-        """Translate run-time addresses of one space, an array of any shape.
+    def to_image(
+        self, spaces: I64 | int, addresses: RuntimeAddresses
+    ) -> tuple[PlacedAddresses, Bools]:
+        """Translate run-time addresses (n,) or (n, k) of spaces (n,), or of one.
 
-        Returns placed addresses, 0 for those outside, and which are in the image.
+        Returns placed addresses, 0 for those outside, and which are in the image: none where the
+        space is negative.
         """
-        image, piece = self.to_pieces(space, addresses)
+        image, piece = self.to_pieces(spaces, addresses)
         return image, piece >= 0
 
-    def to_pieces(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, I64]:
-        """The same, but with the number of the piece that each lies in, -1 outside."""
+    def to_pieces(
+        self, spaces: I64 | int, addresses: RuntimeAddresses
+    ) -> tuple[PlacedAddresses, I64]:
+        """The same, but with the number of its space's piece that each lies in, -1 outside."""
+        image = placed_addresses(np.zeros(addresses.shape, np.uint64))
+        piece = np.full(addresses.shape, -1)
+        for space, rows in rows_by(np.broadcast_to(spaces, len(addresses))):
+            if space >= 0:
+                image[rows], piece[rows] = self._in_pieces(space, addresses[rows])
+        return image, piece
+
+    def _in_pieces(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, I64]:
+        """Of one space."""
         pieces = self.pieces[space]
         starts = np.array([p.start for p in pieces], dtype=np.uint64)
         ends = np.array([p.end for p in pieces], dtype=np.uint64)
@@ -325,10 +339,6 @@ class AddressSpaces:
 
         A run that starts and ends in different mappings of the image is none of it.
         """
-        image = placed_addresses(np.zeros(runs.shape, dtype=np.uint64))
-        inside = np.zeros(len(runs), dtype=np.bool_)
-        for space, rows in rows_by(spaces):
-            image[rows], piece = self.to_pieces(space, runs[rows])
-            first, last = piece.T
-            inside[rows] = (first == last) & (first >= 0)
-        return image, inside
+        image, piece = self.to_pieces(spaces, runs)
+        first, last = piece.T
+        return image, (first == last) & (first >= 0)

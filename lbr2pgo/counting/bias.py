@@ -96,11 +96,8 @@ def neighbours(batch: BranchStacks, spaces: I64, kinds: U8, shortest: int = SHOR
 
 def _branches(address: U64, spaces: I64, mapping: AddressSpaces) -> U64:
     """(n,): placed addresses of branches at run-time addresses."""
-    found = np.full(len(address), _OUTSIDE)
-    for space, rows in rows_by(spaces):
-        image, inside = mapping.to_image(space, runtime_addresses(address[rows]))
-        found[rows] = np.where(inside, image, _OUTSIDE)
-    return found
+    image, inside = mapping.to_image(spaces, runtime_addresses(address))
+    return np.where(inside, image, _OUTSIDE)
 
 
 def correction(parts: Iterator[Ends]) -> Correction:

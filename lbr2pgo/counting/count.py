@@ -45,7 +45,7 @@ from lbr2pgo.counting._selection import (
     count_entries,
     select,
 )
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.bias import Correction, Ends, Weigher, correction, ends_of
 from lbr2pgo.counting.borders import Borders, merge
 from lbr2pgo.counting.chosen_samples import Chooser, SampleChoice
@@ -72,7 +72,7 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
 )
 from lbr2pgo.support import headway
-from lbr2pgo.support.addresses import PlacedAddresses, runtime_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
@@ -333,12 +333,8 @@ def _skipped(
     spaces: I64,
     skips_leaf: Callable[[PlacedAddresses], Bools],
 ) -> Bools:
-    skipped = np.zeros(len(batch), dtype=np.bool_)
-    for space, rows in rows_by(spaces):
-        if space >= 0:
-            leaves, _ = mapping.to_image(space, batch.ip[rows])
-            skipped[rows] = skips_leaf(leaves)
-    return skipped
+    leaves, _ = mapping.to_image(spaces, batch.ip)
+    return skips_leaf(leaves) & (spaces >= 0)
 
 
 def is_wanted(event: EventInfo, name: str | None) -> bool:
@@ -440,16 +436,10 @@ class SampleReading:
     ) -> BranchStacks:
         """The batch with what llvm-profgen does not take for code moved out of the image."""
         entries = batch.entries.copy()
-        ends, lengths = entries[:, :2], np.diff(batch.offsets)
-        for space, rows in rows_by(np.repeat(spaces, lengths)):
-            if space >= 0:
-                addresses = runtime_addresses(ends[rows])
-                known = distinct(runtime_addresses(addresses.ravel()))
-                image, is_mapped = self.spaces.to_image(space, known)
-                is_moved = is_mapped & ~is_code(image)
-                ends[rows] = np.where(
-                    is_moved[np.searchsorted(known, addresses)], _NOWHERE, addresses
-                )
+        of_entry, ends = np.repeat(spaces, np.diff(batch.offsets)), entries[:, :2]
+        image, is_mapped = self.spaces.to_image(of_entry, runtime_addresses(ends))
+        known = placed_addresses(distinct(image.ravel()))
+        ends[is_mapped & ~is_code(known)[np.searchsorted(known, image)]] = _NOWHERE
         return replace(batch, entries=entries)
 
     def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:

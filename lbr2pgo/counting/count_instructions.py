@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.count import Counted, CountingOptions, Progress, SampleReading
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.branch_stacks import BranchStacks
@@ -83,9 +83,8 @@ def _add(table: KeyTable, batch: BranchStacks, spaces: I64) -> None:
 def _counts(table: KeyTable, mapping: AddressSpaces) -> tuple[InstructionCounts, int]:
     """Samples of the image, and how many are of the kernel, if that is another one."""
     keys, sums = table.rows()
-    image, count = np.zeros(len(keys), np.uint64), np.zeros(len(keys), np.uint64)
-    for space, rows in rows_by(keys[:, 3].astype(np.int64) - 1):
-        image[rows], inside = mapping.to_image(space, runtime_addresses(keys[rows, 0]))
-        count[rows] = sums[rows, 0] * inside
+    spaces = keys[:, 3].astype(np.int64) - 1
+    image, inside = mapping.to_image(spaces, runtime_addresses(keys[:, 0]))
+    count = sums[:, 0] * inside
     in_kernel = (count == 0) & are_of_kernel(keys[:, 0])
     return aggregate(placed_addresses(image), count), int(sums[in_kernel, 0].sum())

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.code_addresses import are_code
@@ -168,10 +168,9 @@ def fit_of(stacks: Iterable[BranchStacks], spaces: AddressSpaces, branches: Code
     total = own = 0
     for batch in stacks:
         found = spaces.spaces_of(batch.pid, batch.time)
-        for space, rows in rows_by(np.repeat(found, np.diff(batch.offsets))):
-            if space >= 0:
-                from_, inside = spaces.to_image(space, batch.from_[rows])
-                to, _ = spaces.to_image(space, batch.to[rows])
-                total += int(np.count_nonzero(inside))
-                own += int(np.count_nonzero(branches.own(from_[inside], to[inside])))
+        of_entry = np.repeat(found, np.diff(batch.offsets))
+        from_, inside = spaces.to_image(of_entry, batch.from_)
+        to, _ = spaces.to_image(of_entry, batch.to)
+        total += int(np.count_nonzero(inside))
+        own += int(np.count_nonzero(branches.own(from_[inside], to[inside])))
     return Fit(total, own)

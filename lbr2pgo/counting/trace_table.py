@@ -9,7 +9,7 @@ import numpy as np
 
 from lbr2pgo.counting._file_spans import FileSpans
 from lbr2pgo.counting._traces import count_traces, touching
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.borders import Borders, borders_of, merge
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, aggregate
@@ -103,13 +103,10 @@ class TraceTable:
         keys, values = self._table.rows()
         rows = keys[:, 3] & np.uint64(TO | END) == np.uint64(TO | END)
         keys, values = keys[rows], values[rows]
-        total = 0
-        for space, at in rows_by(keys[:, 3] >> np.uint64(KNOWN_BITS)):
-            _, piece = self._spaces.to_pieces(space, runtime_addresses(keys[at, 1:3]))
-            start, end = piece.T
-            is_apart = (start != end) & (start >= 0) & (end >= 0)
-            total += int(values[at[is_apart], 0].sum())
-        return total
+        _, piece = self._spaces.to_pieces(_spaces_of(keys), runtime_addresses(keys[:, 1:3]))
+        start, end = piece.T
+        is_apart = (start != end) & (start >= 0) & (end >= 0)
+        return int(values[is_apart, 0].sum())
 
     def counts(self) -> tuple[BranchCounts, int]:
         """As `Traces.counts`, of what was counted so far."""
@@ -120,9 +117,7 @@ class TraceTable:
         keys, values = self._table.rows()
         known = (keys[:, 3] & np.uint64((1 << KNOWN_BITS) - 1)).astype(np.uint8)
         is_branch = known & BRANCH != 0
-        image = np.zeros((len(keys), 3), dtype=np.uint64)
-        for number, at in rows_by(keys[:, 3] >> np.uint64(KNOWN_BITS)):
-            image[at], known[at] = _translate(self._spaces, number, keys[at], known[at])
+        image, known = _translate(self._spaces, keys, known)
         ends = runtime_addresses(keys[:, :2])
         return Traces(ends, image, known, is_branch, values, self._files, self._by_file)
 
@@ -181,12 +176,16 @@ class Traces:
         return late
 
 
-def _translate(spaces: AddressSpaces, space: int, keys: U64, known: U8) -> tuple[U64, U8]:
-    """Image addresses (n, 3) of traces of one space, and what is still known of them (n,).
+def _spaces_of(keys: U64) -> I64:
+    return (keys[:, 3] >> np.uint64(KNOWN_BITS)).astype(np.int64)
+
+
+def _translate(spaces: AddressSpaces, keys: U64, known: U8) -> tuple[U64, U8]:
+    """Image addresses (n, 3) of traces, and what is still known of them (n,).
 
     A run that starts and ends in different mappings of the image is no run.
     """
-    image, piece = spaces.to_pieces(space, runtime_addresses(keys[:, :3]))
+    image, piece = spaces.to_pieces(_spaces_of(keys), runtime_addresses(keys[:, :3]))
     mapped: Bools = piece >= 0
     lost = np.zeros(len(keys), dtype=np.uint8)
     lost |= np.where(mapped[:, 0], 0, FROM).astype(np.uint8)

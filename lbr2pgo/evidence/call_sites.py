@@ -22,7 +22,7 @@ from lbr2pgo.support.addresses import (
     placed_array,
     runtime_addresses,
 )
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import table
 
@@ -63,22 +63,22 @@ class CallSiteCollector:
     def add(self, samples: Samples) -> None:
         """Count the samples of a batch that hold call stacks."""
         batch = samples.batch
-        for space, rows in with_open_calls(samples):
+        if len(rows := with_open_calls(samples)):
             places, sizes = _open_calls(batch, rows)
-            is_kept = self._are_frames(space, places, sizes)
+            is_kept = self._are_frames(np.repeat(samples.spaces[rows], sizes), places, sizes)
             kept = np.add.reduceat(is_kept, np.cumsum(sizes) - sizes, dtype=np.int64)
-            self._count(space, runtime_addresses(places[is_kept]), kept, batch.weight[rows])
+            self._count(samples, rows, runtime_addresses(places[is_kept]), kept)
         if batch.chains is not None:
             self._is_recorded = True
-            for space, rows in with_chains(samples, batch.chains):
-                self._count(space, *chain_places(batch.chains, rows), batch.weight[rows])
+            rows = with_chains(samples, batch.chains)
+            self._count(samples, rows, *chain_places(batch.chains, rows))
 
-    def _are_frames(self, space: int, places: RuntimeAddresses, sizes: I64) -> Bools:
+    def _are_frames(self, spaces: I64, places: RuntimeAddresses, sizes: I64) -> Bools:
         """Which of `_open_calls` are frames: where the running function began is none of its own.
 
         It is where that of the interrupted instruction is not known, or another one.
         """
-        image, inside = self._spaces.to_image(space, places)
+        image, inside = self._spaces.to_image(spaces, places)
         found = self._regions.containing(image)
         function = np.where(inside & (found >= 0), self._regions.parent[found], -1)
         leaf = np.cumsum(sizes) - sizes
@@ -88,8 +88,9 @@ class CallSiteCollector:
         is_kept[entered] = ~is_kept[entered - 1] | (function[entered] != function[entered - 1])
         return is_kept
 
-    def _count(self, space: int, places: RuntimeAddresses, sizes: I64, weight: U64) -> None:
-        image, inside = self._spaces.to_image(space, places)
+    def _count(self, samples: Samples, rows: I64, places: RuntimeAddresses, sizes: I64) -> None:
+        spaces, weight = np.repeat(samples.spaces[rows], sizes), samples.batch.weight[rows]
+        image, inside = self._spaces.to_image(spaces, places)
         file = np.full(len(places), _INSIDE)
         image[~inside], file[~inside] = 0, self._outside(places[~inside])
         frames = list(zip(image.tolist(), file.tolist(), strict=True))

@@ -13,16 +13,14 @@ is the innermost frame, as in perf report: tail calls are no entries.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
-from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks, CallChains
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, CallChains
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.intervals import numbers_in
 
@@ -56,17 +54,15 @@ class CallStackCollector:
     def add(self, samples: Samples) -> None:
         """Count the samples of a batch that hold call stacks."""
         batch = samples.batch
-        for space, rows in with_open_calls(samples):
-            self._add_rows(batch, space, rows)
-        if batch.chains is None:
-            return
-        self._is_recorded = True
-        for space, rows in with_chains(samples, batch.chains):
-            self._add_chains(batch.chains, batch.weight[rows], space, rows)
+        self._add_open_calls(samples, with_open_calls(samples))
+        if batch.chains is not None:
+            self._is_recorded = True
+            self._add_chains(samples, batch.chains, with_chains(samples, batch.chains))
 
-    def _add_chains(self, chains: CallChains, weight: U64, space: int, rows: I64) -> None:
+    def _add_chains(self, samples: Samples, chains: CallChains, rows: I64) -> None:
         places, sizes = chain_places(chains, rows)
-        functions = self._functions(space, places)
+        functions = self._functions(np.repeat(samples.spaces[rows], sizes), places)
+        weight = samples.batch.weight[rows]
         keys, ends = functions.tobytes(), (np.cumsum(sizes) * functions.itemsize).tolist()
         for start, end, times in zip([0, *ends[:-1]], ends, weight.tolist(), strict=True):
             self._counts[keys[start:end]] += times
@@ -80,12 +76,13 @@ class CallStackCollector:
         """What was counted; None if no event recorded call stacks."""
         return _unpacked(self._counts) if self._is_recorded else None
 
-    def _add_rows(self, batch: BranchStacks, space: int, rows: I64) -> None:
-        leaf = np.where(batch.ip[rows] == 0, _END, self._functions(space, batch.ip[rows]))
+    def _add_open_calls(self, samples: Samples, rows: I64) -> None:
+        batch, spaces = samples.batch, samples.spaces
+        of_entry, ip = np.repeat(spaces, np.diff(batch.offsets)), batch.ip[rows]
         frames = _frames(
-            leaf,
-            self._functions(space, batch.from_),
-            self._functions(space, batch.to),
+            np.where(ip == 0, _END, self._functions(spaces[rows], ip)),
+            self._functions(of_entry, batch.from_),
+            self._functions(of_entry, batch.to),
             batch.offsets[:-1][rows],
             np.diff(batch.offsets)[rows],
         )
@@ -94,9 +91,9 @@ class CallStackCollector:
         for frame, times in zip(unique, count.tolist(), strict=True):
             self._counts[frame[frame != _END].tobytes()] += int(times)
 
-    def _functions(self, space: int, addresses: RuntimeAddresses) -> I64:
+    def _functions(self, spaces: I64, addresses: RuntimeAddresses) -> I64:
         """The family of regions that each run-time address lies in, else OUTSIDE or below."""
-        image, inside = self._spaces.to_image(space, addresses)
+        image, inside = self._spaces.to_image(spaces, addresses)
         found = self._regions.containing(image)
         inside &= found >= 0
         functions = np.where(inside, self._regions.parent[found], OUTSIDE)
@@ -104,20 +101,15 @@ class CallStackCollector:
         return functions
 
 
-def with_open_calls(samples: Samples) -> Iterator[tuple[int, I64]]:
-    """Address spaces, and their samples (k,) whose branch stacks are call stacks."""
-    holds_calls = samples.kinds == StackKind.OPEN_CALLS
-    yield from _by_space(np.where(holds_calls, samples.spaces, -1))
+def with_open_calls(samples: Samples) -> I64:
+    """Counted samples (k,) whose branch stacks are call stacks."""
+    return np.flatnonzero((samples.kinds == StackKind.OPEN_CALLS) & (samples.spaces >= 0))
 
 
-def with_chains(samples: Samples, chains: CallChains) -> Iterator[tuple[int, I64]]:
-    """Address spaces, and their samples (k,) with a call chain, but those of `with_open_calls`."""
+def with_chains(samples: Samples, chains: CallChains) -> I64:
+    """Counted samples (k,) with a call chain, but those of `with_open_calls`."""
     has_chain = (samples.kinds != StackKind.OPEN_CALLS) & (np.diff(chains.offsets) > 0)
-    yield from _by_space(np.where(has_chain, samples.spaces, -1))
-
-
-def _by_space(spaces: I64) -> Iterator[tuple[int, I64]]:
-    return ((space, rows) for space, rows in rows_by(spaces) if space >= 0)
+    return np.flatnonzero(has_chain & (samples.spaces >= 0))
 
 
 def chain_places(chains: CallChains, rows: I64) -> tuple[RuntimeAddresses, I64]:

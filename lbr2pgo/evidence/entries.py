@@ -27,7 +27,7 @@ from dataclasses import fields
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Finding, Samples, no_files
 from lbr2pgo.model.branch_counts import FROM, TO, sum_by
 from lbr2pgo.model.branch_stacks import (
@@ -101,15 +101,11 @@ class EntryCollector:
         lengths = np.diff(batch.offsets)
         of_entry = np.repeat(samples.spaces, lengths)
         weight = np.repeat(batch.weight, lengths)
-        parts = [self._found]
-        for space, rows in rows_by(of_entry):
-            if space >= 0:
-                parts.append(self._of_space(space, batch.entries[rows], weight[rows]))
-        self._found = merge(parts)
+        self._found = merge([self._found, self._seen(of_entry, batch.entries, weight)])
 
-    def _of_space(self, space: int, entries: U64, weight: U64) -> EntryCounts:
-        from_, is_from = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
-        to, is_to = self._spaces.to_image(space, runtime_addresses(entries[:, 1]))
+    def _seen(self, spaces: I64, entries: U64, weight: U64) -> EntryCounts:
+        from_, is_from = self._spaces.to_image(spaces, runtime_addresses(entries[:, 0]))
+        to, is_to = self._spaces.to_image(spaces, runtime_addresses(entries[:, 1]))
         known = is_from * np.uint64(FROM) | is_to * np.uint64(TO)
         inside = known != 0
         entries, weight = entries[inside], weight[inside]

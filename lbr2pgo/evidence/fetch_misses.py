@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.model.perf_abi import FETCH_MISSES
 from lbr2pgo.native.row_ids import RowSums
@@ -48,15 +47,10 @@ class FetchMissCollector:
         batch = samples.batch
         chosen = np.flatnonzero(self._is_one[batch.event])
         spaces = self._spaces.spaces_of(batch.pid[chosen], batch.time[chosen])
-        for space, rows in rows_by(spaces):
-            if space < 0:
-                self._elsewhere += len(rows)
-                continue
-            address = runtime_addresses(batch.ip[chosen[rows]])
-            image, inside = self._spaces.to_image(space, address)
-            found = image[inside]
-            self._add(found, np.ones(len(found), np.uint64))
-            self._elsewhere += int((~inside).sum())
+        image, inside = self._spaces.to_image(spaces, runtime_addresses(batch.ip[chosen]))
+        found = image[inside]
+        self._add(found, np.ones(len(found), np.uint64))
+        self._elsewhere += int((~inside).sum())
 
     def merge(self, other: FetchMissCollector) -> None:
         """Add what another one saw."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
@@ -55,14 +54,12 @@ class FirstTimeCollector:
         step = 2 * (np.repeat(batch.offsets[order + 1], entries) - 1 - rows_of).astype(np.uint64)
         time = np.repeat(batch.time[order], entries)
         process = np.repeat(batch.pid[order], entries).astype(np.uint64)
-        for space, at in rows_by(np.repeat(samples.spaces[order], entries)):
-            if space >= 0:
-                for end, side in ((batch.from_, 0), (batch.to, 1)):
-                    image, inside = self._spaces.to_image(space, end[rows_of[at]])
-                    kept = at[inside]
-                    number = self._numbers(image[inside], np.uint64(0), process[kept])
-                    self._take_first(number, time[kept], step[kept] + np.uint64(side))
-                    self._take_last(number, time[kept])
+        spaces = np.repeat(samples.spaces[order], entries)
+        for end, side in ((batch.from_, 0), (batch.to, 1)):
+            image, inside = self._spaces.to_image(spaces, end[rows_of])
+            number = self._numbers(image[inside], np.uint64(0), process[inside])
+            self._take_first(number, time[inside], step[inside] + np.uint64(side))
+            self._take_last(number, time[inside])
 
     def _numbers(
         self, address: U64 | PlacedAddresses, source: U64 | np.uint64, process: U64

@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import rows_by
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
-from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.distinct import distinct
 
@@ -42,12 +40,8 @@ class InterruptedCollector:
 
     def _interrupted(self, samples: Samples) -> I64:
         """The function that each sample interrupted, as `_numbers`."""
-        function = np.full(len(samples.spaces), -1)
-        for space, rows in rows_by(samples.spaces):
-            if space >= 0:
-                address = runtime_addresses(samples.batch.ip[rows])
-                image, inside = self._spaces.to_image(space, address)
-                function[rows] = np.where(inside, self._functions.containing(image), -1)
+        image, inside = self._spaces.to_image(samples.spaces, samples.batch.ip)
+        function = np.where(inside, self._functions.containing(image), -1)
         return self._numbers(np.arange(len(function)), function)
 
     def _numbers(self, sample: I64, function: I64) -> I64:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import (
@@ -23,7 +23,7 @@ from lbr2pgo.model.branch_stacks import (
 )
 from lbr2pgo.sources.base import EventInfo
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
-from lbr2pgo.support.arrays import U64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 _MOST_ENTRIES = 2
@@ -55,13 +55,11 @@ class SingleBranchCollector:
         chosen = (spaces >= 0) & (length > 0) & (length <= _MOST_ENTRIES)
         first = np.where(chosen, batch.offsets[:-1], 0)
         chosen[chosen] = _are_branches(batch.flags[first[chosen]])
-        for space, of_space in rows_by(spaces[chosen]):
-            rows = np.flatnonzero(chosen)[of_space]
-            self._add_entries(space, batch.entries[first[rows]], batch.weight[rows])
+        self._add_entries(spaces[chosen], batch.entries[first[chosen]], batch.weight[chosen])
 
-    def _add_entries(self, space: int, entries: U64, weight: U64) -> None:
-        """Count entries (k, 3) of one space."""
-        image, inside = self._spaces.to_image(space, runtime_addresses(entries[:, 0]))
+    def _add_entries(self, spaces: I64, entries: U64, weight: U64) -> None:
+        """Count entries (k, 3)."""
+        image, inside = self._spaces.to_image(spaces, runtime_addresses(entries[:, 0]))
         fell_through = entries[inside, 2] & np.uint64(NOT_TAKEN) != 0
         taken = np.where(fell_through, np.uint64(0), weight[inside])
         self._parts.append(_summed(image[inside], taken, weight[inside] - taken))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.bias import neighbours
 from lbr2pgo.evidence.collector import Finding, Samples
 from lbr2pgo.model.branch_counts import sum_by
@@ -67,10 +67,7 @@ class StackEndCollector:
     def _placed(self, sums: RowSums) -> tuple[PlacedAddresses, U64]:
         """The addresses in the image, and how often there was each."""
         address, space, _ = sums.rows().T
-        found, is_inside = placed_addresses(np.zeros_like(address)), np.zeros(len(sums), np.bool_)
-        for number, rows in rows_by(space):
-            of_space = runtime_addresses(address[rows])
-            found[rows], is_inside[rows] = self._spaces.to_image(number, of_space)
+        found, is_inside = self._spaces.to_image(space.astype(np.int64), runtime_addresses(address))
         return found[is_inside], sums.counts()[is_inside]
 
 

@@ -299,6 +299,19 @@ def test_addresses_at_the_edges_of_pieces() -> None:
     assert image.tolist() == [0, CODE, CODE_END - 1, 0, 0, 0]
 
 
+def test_addresses_of_several_spaces_at_once() -> None:
+    """A negative space is of samples that don't map the image."""
+    moved = mapping(pid=11, base=BASE + 0x100000)
+    found = spaces(mapping(), moved)
+    one, other = space_of(found, 10, 0), space_of(found, 11, 0)
+    asked = [BASE + CODE, BASE + 0x100000 + CODE]
+    image, inside = found.to_image(
+        np.array([one, other, -1, other]), np.array([asked, asked, asked, asked], np.uint64)
+    )
+    assert inside.tolist() == [[True, False], [False, True], [False, False], [False, True]]
+    assert image.tolist() == [[CODE, 0], [0, CODE], [0, 0], [0, CODE]]
+
+
 SMALL = replace(LAYOUT, segments=(Segment(100, 8, 40, 40, True),))
 events = st.one_of(
     st.builds(

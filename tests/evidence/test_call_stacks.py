@@ -85,13 +85,12 @@ def test_merging_adds_up_in_any_order() -> None:
 
 
 def test_samples_have_open_calls_or_a_chain_or_none() -> None:
-    """By address space; the last two are of other programs, or hold neither."""
+    """The last two are of other programs, or hold neither."""
     kinds = [StackKind.OPEN_CALLS, *[StackKind.CONSECUTIVE] * 3, StackKind.OPEN_CALLS]
     given: Any = SimpleNamespace(kinds=np.array(kinds), spaces=np.array([1, 1, 0, 0, -1]))
     chains = CallChains(np.zeros(4, np.uint64), np.array([0, 1, 2, 3, 3, 4]))
-    assert [(space, rows.tolist()) for space, rows in with_open_calls(given)] == [(1, [0])]
-    with_chain = [(space, rows.tolist()) for space, rows in with_chains(given, chains)]
-    assert with_chain == [(0, [2]), (1, [1])]
+    assert with_open_calls(given).tolist() == [0]
+    assert with_chains(given, chains).tolist() == [1, 2]
 
 
 def test_nothing_is_told_where_nothing_recorded_call_stacks() -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.contexts.known_calls import KnownCalls
 from lbr2pgo.evidence.contexts.losses import MOST_FRAMES, tallies
 from lbr2pgo.evidence.contexts.unwound_code import TouchedCode
@@ -29,7 +29,6 @@ from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import ReplayOptions
 from lbr2pgo.support.addresses import (
-    PlacedAddresses,
     placed_addresses,
     placed_array,
     runtime_addresses,
@@ -141,7 +140,8 @@ class ContextCollector:
 
         Its instructions are those at sites, and behind them the calls before each.
         """
-        new = self._to_image(self._sites.rows()[len(self._places) :])
+        space, address = self._sites.rows()[len(self._places) :, :2].T
+        new, _ = self._spaces.to_image(space.astype(np.int64), runtime_addresses(address))
         self._code.touch(new[new > 0])
         self._places = self._places.with_more(self._code.places(new))
         places, number = self._places, np.arange(len(self._places))
@@ -157,12 +157,6 @@ class ContextCollector:
             places.function,
             places.callee,
         )
-
-    def _to_image(self, sites: U64) -> PlacedAddresses:
-        image = placed_addresses(np.zeros(len(sites), np.uint64))
-        for space, rows in rows_by(sites[:, 0]):
-            image[rows], _ = self._spaces.to_image(space, runtime_addresses(sites[rows, 1]))
-        return image
 
 
 def _no_chains(samples: int) -> CallChains:
