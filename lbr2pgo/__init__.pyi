@@ -17,7 +17,7 @@ from lbr2pgo.api.tasks import open as open
 from lbr2pgo.api.tasks import record as record
 from lbr2pgo.api.tasks import settle as settle
 from lbr2pgo.conversion import Conversion as Conversion
-from lbr2pgo.counting.count import CountingOptions as CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions as CountingOptions
 from lbr2pgo.counting.count import count as count
 from lbr2pgo.fleet.images import ConvertedImage as ConvertedImage
 from lbr2pgo.fleet.images import Images as Images

@@ -9,7 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
@@ -23,6 +22,7 @@ from lbr2pgo.replay.replaying import MakeReplaying, Replaying
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.timings import Timings
 

@@ -14,8 +14,7 @@ from builders.outputs import every_form, outputs
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.counting.chosen_samples import SampleChoice
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions, SampleChoice
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.bolt.fdata import derive_fdata as bolt

@@ -8,7 +8,6 @@ from pathlib import Path
 from lbr2pgo.analyses.accuracy import Accuracy, EdgeCounts, exact_edges, measure
 from lbr2pgo.analyses.accuracy_curves import InstructionCurve, Point, depth_points
 from lbr2pgo.conversion import ConvertOptions, read
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.recorded_program import program_of
@@ -17,6 +16,7 @@ from lbr2pgo.sources.base import StackSource
 from lbr2pgo.sources.exact_counts import image_of
 from lbr2pgo.support.addresses import placed_addresses
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from lbr2pgo.counting.chosen_samples import SampleChoice
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions, SampleChoice
 from lbr2pgo.support.arguments import Paths, paths_of, several, text_of, texts_of
 from lbr2pgo.support.executables import executable
 from lbr2pgo.support.file_names import expanded

@@ -74,7 +74,7 @@ def _show(form: str, found: Any, print_table: Any) -> None:
 
 def _options(args: argparse.Namespace) -> ConvertOptions:
     from lbr2pgo.conversion import ConvertOptions
-    from lbr2pgo.counting.count import CountingOptions
+    from lbr2pgo.counting.chosen_samples import CountingOptions
 
     return ConvertOptions(
         (args.profile,),

@@ -12,7 +12,7 @@ from lbr2pgo.cli.parser import names, numbers, whole_number
 from lbr2pgo.support.executables import executable
 
 if TYPE_CHECKING:
-    from lbr2pgo.counting.count import CountingOptions
+    from lbr2pgo.counting.chosen_samples import CountingOptions
 
 
 def add_binaries(

@@ -15,6 +15,9 @@ from lbr2pgo.support.arrays import Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 
+_DEEPEST = 1 << 16
+"""No stack has more entries: a record of perf has fewer bytes."""
+
 
 @dataclass(frozen=True, slots=True)
 class SampleChoice:
@@ -30,6 +33,32 @@ class SampleChoice:
     perf_time__skip_sample); None: to the end."""
     phase: int | None = None
     """Only of this phase of these samples, from 1 on; `replay.chosen_phase` makes it a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CountingOptions:
+    """Which samples to count."""
+
+    event: str | None = None
+    """Only samples of the event with this name."""
+    choice: SampleChoice = SampleChoice()
+    """Only these samples."""
+    build_id: str | None = None
+    """Build-id under which the recording knows the binary, if not the binary's own."""
+    drop_newest: int = 0
+    """So many of each stack's newest entries are left out."""
+    drop_oldest: int = 0
+    corrects_bias: bool = False
+    """Where a recorder prefers some branches for the ends of its stacks, these ends are left out,
+    and where it prefers some moments, stacks are weighed (`bias`): then they are counted anew."""
+
+    def __post_init__(self) -> None:
+        for dropped in (self.drop_newest, self.drop_oldest):
+            if not 0 <= dropped <= _DEEPEST:
+                raise InputError(
+                    f"{dropped} entries of each stack can't be left out",
+                    cure=f"Leave out 0 to {_DEEPEST:,}.",
+                )
 
 
 class Chooser:

@@ -9,8 +9,10 @@ from dataclasses import replace
 import numpy as np
 
 from lbr2pgo.counting.address_spaces import AddressSpaces
-from lbr2pgo.counting.count import Counted, CountingOptions, Progress, SampleReading
+from lbr2pgo.counting.chosen_samples import CountingOptions
+from lbr2pgo.counting.count import Counted
 from lbr2pgo.counting.place import ImageFacts
+from lbr2pgo.counting.sample_reading import SampleReading
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.instruction_counts import InstructionCounts, aggregate
 from lbr2pgo.native.key_table import KeyTable
@@ -19,6 +21,7 @@ from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import are_of_kernel, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 
 
 def count_instructions(

@@ -101,9 +101,9 @@ class ImageFacts:
     """Judges placed addresses (n,) at which samples with call stacks were interrupted: True drops
     the sample."""
     doubts_full_stacks: bool = False
-    """From the first stack of `count.FULL` entries on, two more of each stack's newest are left
-    out: so perf2bolt reads recordings of programs that BOLT made, since some processors record the
-    newest twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
+    """From the first stack of `sample_reading.FULL` entries on, two more of each stack's newest are
+    left out: so perf2bolt reads recordings of programs that BOLT made, since some processors
+    record the newest twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
 
 
 def place_images(

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from lbr2pgo.counting.count import Onlooker, SampleReading
 from lbr2pgo.counting.mapped_files import MappedFiles
+from lbr2pgo.counting.sample_reading import Onlooker, SampleReading
 from lbr2pgo.evidence.collector import ByInstruction, Collector, Finding, Pass, Samples
 from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.model.branch_stacks import BranchStacks

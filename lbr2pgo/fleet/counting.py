@@ -14,7 +14,7 @@ from pathlib import Path
 from stat import S_ISREG
 
 from lbr2pgo import __version__
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions
 from lbr2pgo.fleet.fleet_files import FleetFile
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums

@@ -10,7 +10,6 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from lbr2pgo.conversion import Conversion, look_for, write_outputs
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.incomplete import IncompleteError
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.program.elf.find import ImagePlaces
@@ -27,6 +26,7 @@ from lbr2pgo.support import headway
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.file_names import BUILD_ID, NAME, NO_BUILD_ID, fields_of, filled
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.threads import in_order, threads
 from lbr2pgo.support.timings import Timings

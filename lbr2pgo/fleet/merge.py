@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.count_sums import CountSums
 from lbr2pgo.profiles.counts.format import (
@@ -33,6 +32,7 @@ from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.sources.series import Recording, open_series, series_of, size_of
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.file_names import BUILD_ID, NO_BUILD_ID, fields_of, filled
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.sums import TooManyError
 from lbr2pgo.support.threads import in_order, threads

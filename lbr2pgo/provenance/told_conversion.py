@@ -14,7 +14,6 @@ from typing import Any
 
 from lbr2pgo import __version__
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.registry import formats
 from lbr2pgo.program.dwarf.compile_units import CompileUnit, command_lines, units
@@ -29,6 +28,7 @@ from lbr2pgo.provenance.told import (
 )
 from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.output import is_standard_output, refuse_overwriting, refuse_unwritable
 from lbr2pgo.support.timings import Timings
 

@@ -18,7 +18,7 @@ from lbr2pgo.counting.activity import ActivityCounter
 from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.change_points import phases_of
 from lbr2pgo.counting.chosen_samples import refuse_untimed
-from lbr2pgo.counting.count import Progress, look_together
+from lbr2pgo.counting.count import look_together
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replaying import MakeReplaying, ReadingOptions
@@ -27,6 +27,7 @@ from lbr2pgo.support.addresses import ImageAddress, PlacedAddresses
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 
 OptionsT = TypeVar("OptionsT", bound=ReadingOptions)
 

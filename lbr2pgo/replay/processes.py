@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.counting.find_image import plain_build_id
 from lbr2pgo.model.waterfall import counts_outside
 from lbr2pgo.program.elf.find import ImagePlaces
@@ -25,6 +24,7 @@ from lbr2pgo.sources.series import open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.addresses import SLOT_SIZE
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 

@@ -8,12 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from lbr2pgo.counting.count import (
-    Progress,
-    SampleReading,
-    count_together,
-    look_together,
-)
+from lbr2pgo.counting.count import count_together, look_together
+from lbr2pgo.counting.sample_reading import SampleReading
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.chosen_phase import with_phase
 from lbr2pgo.replay.recorded_program import program_of
@@ -25,6 +21,7 @@ from lbr2pgo.sources.series import open_recordings, size_of
 from lbr2pgo.support import headway
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 T = TypeVar("T")

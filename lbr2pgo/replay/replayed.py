@@ -10,7 +10,7 @@ import numpy as np
 
 from lbr2pgo.counting.borders import Borders
 from lbr2pgo.counting.borders import merge as merge_borders
-from lbr2pgo.counting.count import Onlooker, SampleReading
+from lbr2pgo.counting.sample_reading import Onlooker, SampleReading
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError

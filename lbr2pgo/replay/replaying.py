@@ -11,18 +11,13 @@ import numpy as np
 
 from lbr2pgo.counting.bias import Correction
 from lbr2pgo.counting.borders import merge as merge_borders
-from lbr2pgo.counting.count import (
-    Counted,
-    CountingOptions,
-    Progress,
-    SampleReading,
-    count_image,
-    filter_names,
-    kind_of_stacks,
-)
+from lbr2pgo.counting.branch_filters import filter_names, kind_of_stacks
+from lbr2pgo.counting.chosen_samples import CountingOptions
+from lbr2pgo.counting.count import Counted, count_image
 from lbr2pgo.counting.find_by_branches import CodeBranches
 from lbr2pgo.counting.find_image import refuse_other_machine
 from lbr2pgo.counting.place import Beside, ImageFacts
+from lbr2pgo.counting.sample_reading import SampleReading
 from lbr2pgo.model.address_space_events import Mmap
 from lbr2pgo.model.branch_counts import FROM, TO, BranchCounts, no_counts
 from lbr2pgo.model.compat import (
@@ -52,6 +47,7 @@ from lbr2pgo.support.addresses import SLOT_BITS, image_addresses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 if TYPE_CHECKING:

@@ -32,7 +32,6 @@ from lbr2pgo.analyses.flow_graph import FlowGraph, hottest_regions
 from lbr2pgo.analyses.latency import TimedRun
 from lbr2pgo.analyses.source_view import line_figures
 from lbr2pgo.analyses.table import Table
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.perf_abi import FETCH_MISSES
@@ -64,6 +63,7 @@ from lbr2pgo.support.addresses import (
 )
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.resembling import did_you_mean
 from lbr2pgo.support.timings import Timings
 

@@ -13,7 +13,6 @@ from lbr2pgo.analyses.quality import MEASURES, Gates, Quality, measure
 from lbr2pgo.analyses.quality_verdict import Bounds, Grade, Remark, remarks, whole
 from lbr2pgo.analyses.recorded_profile import RecordedProfile
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.evidence.interrupted import INTERRUPTED
 from lbr2pgo.profiles.carried.account import Account
 from lbr2pgo.profiles.carried.carry import what_would_be_carried
@@ -28,6 +27,7 @@ from lbr2pgo.replay.replaying import ReadingOptions
 from lbr2pgo.reports.gather import gather, look_for_analyses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 VERIFY = "verify"

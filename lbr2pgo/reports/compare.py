@@ -10,7 +10,6 @@ from pathlib import Path
 from lbr2pgo.analyses import hot_functions, latency, mispredictions, outcomes
 from lbr2pgo.analyses.changes import Compared, changes, timed_pairs
 from lbr2pgo.analyses.table import Table, percentage
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.doubts import told_of
 from lbr2pgo.reports.build import (
@@ -25,6 +24,7 @@ from lbr2pgo.reports.gather import Gathered, gather, look_for_analyses
 from lbr2pgo.reports.model import CallNode, Report, Timing
 from lbr2pgo.reports.placed_profiles import read_inputs
 from lbr2pgo.reports.summary import Sentence
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 _ANALYSES = (hot_functions.NAME, latency.NAME, mispredictions.NAME, outcomes.NAME)

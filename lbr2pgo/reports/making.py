@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lbr2pgo.analyses.line_tables import TABLES
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.doubts import told_of
 from lbr2pgo.replay.replaying import damage_of
 from lbr2pgo.reports.build import ReportOptions, make_report
@@ -17,6 +16,7 @@ from lbr2pgo.sources import format_of, open_source
 from lbr2pgo.sources.base import LineSource
 from lbr2pgo.sources.repeated_files import repetitions
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lbr2pgo.counting.count import Progress
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.program.program import Program
@@ -19,6 +18,7 @@ from lbr2pgo.replay.replayed import Asks, Replayed
 from lbr2pgo.sources.base import Addresses, SourceInfo
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 if TYPE_CHECKING:

@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-Listener = Callable[[int, float], None]
-"""Called with the number of samples that came, none, and the share that was read, from 0 to 1."""
+Progress = Callable[[int, float | None], None]
+"""Called with the number of samples read since the last call, and with the share of the input that
+is read now, from 0 to 1, or None where nobody can tell."""
 
-_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+_listener: ContextVar[Progress | None] = ContextVar("listener", default=None)
 
 
 @contextmanager
-def heard_by(listener: Listener | None) -> Iterator[None]:
+def heard_by(listener: Progress | None) -> Iterator[None]:
     """Let someone hear what is told inside; with None nobody does.
 
     >>> with heard_by(lambda samples, share: print(share)), part_of([3, 1], 1):
@@ -36,9 +37,10 @@ def part_of(sizes: list[int], current: int) -> Iterator[None]:
     """Say that inside one of several parts is read, which have these sizes in any unit."""
     listener, whole, before = _listener.get(), sum(sizes), sum(sizes[:current])
 
-    def hear(samples: int, share: float) -> None:
+    def hear(samples: int, share: float | None) -> None:
         if listener is not None:
-            listener(samples, (before + share * sizes[current]) / whole)
+            known = None if share is None else (before + share * sizes[current]) / whole
+            listener(samples, known)
 
     with heard_by(hear if whole else None):
         yield

@@ -11,7 +11,8 @@ from builders.recordings import NAMES, PIE, RECORDING, binary, recording
 from lbr2pgo.analyses import quality
 from lbr2pgo.analyses.accuracy_curves import _Shortened
 from lbr2pgo.analyses.recorded_profile import RecordedProfile
-from lbr2pgo.counting.count import CountingOptions, count
+from lbr2pgo.counting.chosen_samples import CountingOptions
+from lbr2pgo.counting.count import count
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, aggregate
 from lbr2pgo.profiles.staleness import Staleness
 from lbr2pgo.program.program import Program

@@ -12,8 +12,8 @@ from builders.compat import llvm_profgen_if
 from builders.hybrid import read_hybrid
 from builders.unwound import unwound
 
-from lbr2pgo.counting.count import SampleReading
 from lbr2pgo.counting.place import ImageFacts
+from lbr2pgo.counting.sample_reading import SampleReading
 from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.profiles.llvm import text_table
 from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED, WAS_INLINED

@@ -12,7 +12,8 @@ from builders.recordings import STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.bias import Ends, correction
-from lbr2pgo.counting.count import Counted, CountingOptions, count
+from lbr2pgo.counting.chosen_samples import CountingOptions
+from lbr2pgo.counting.count import Counted, count
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks, from_lists
 from lbr2pgo.model.waterfall import check

@@ -3,11 +3,36 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from builders.counted_stacks import (
+    ABORT,
+    ERET,
+    EXTENDED,
+    IRQ,
+    KERNEL,
+    LIBRARY,
+    NOT_TAKEN,
+    SERROR,
+    SYSCALL,
+    SYSRET,
+    WRONG_PATH,
+    A,
+    B,
+    C,
+    D,
+    E,
+    Entry,
+    F,
+    counted,
+    event,
+    loaded,
+    lost,
+    of_stack,
+    rows_of,
+)
 from builders.sources import BASE, LAYOUT, MemorySource, Sample, mapping
 from builders.trace_oracle import POISON
 from builders.trace_oracle import Tally as OracleTally
@@ -15,62 +40,15 @@ from builders.trace_oracle import count_stack as oracle_count_stack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lbr2pgo.counting.chosen_samples import SampleChoice
-from lbr2pgo.counting.count import CountingOptions, count, count_image, kind_of_stacks
+from lbr2pgo.counting.count import count
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, SpaceEvent
-from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts
-from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, MISPREDICTED
+from lbr2pgo.model.branch_counts import BRANCH, END, TO, BranchCounts
+from lbr2pgo.model.branch_stacks import MISPREDICTED
 from lbr2pgo.model.count_sums import merge
-from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
-from lbr2pgo.sources.base import Addresses, EventInfo
-from lbr2pgo.support.errors import InputError
-
-ABORT, NOT_TAKEN = 1 << 3, 1 << 33
-SYSCALL, SYSRET, ERET, IRQ, SERROR, EXTENDED = (kind << 20 for kind in (7, 8, 11, 12, 13, 15))
-WRONG_PATH = 1 << 24
-# The image as linked holds code at 0x2800…0x3800.
-A, B, C, D, E, F, G, H = range(0x2800, 0x2880, 0x10)
-KERNEL = 0xFFFFFFFF81000000
-LIBRARY = 0x7F1111110000
-
-Row = tuple[int | None, int | None, int | None, int]
-Entry = tuple[int, int] | tuple[int, int, int]
-
-
-def rows_of(counts: BranchCounts) -> list[Row]:
-    """From, to, end (None where unknown) and count of each row."""
-    return [
-        (
-            int(counts.from_[i]) if counts.known[i] & FROM else None,
-            int(counts.to[i]) if counts.known[i] & TO else None,
-            int(counts.end[i]) if counts.known[i] & END else None,
-            int(counts.count[i]),
-        )
-        for i in range(len(counts))
-    ]
-
-
-def counted(
-    source: MemorySource, facts: ImageFacts | None = None, **options: object
-) -> BranchCounts:
-    """Counts of a source, checked to lose nothing silently."""
-    chosen = CountingOptions(**options)  # type: ignore[arg-type]
-    found = count_image(source, facts or ImageFacts(LAYOUT), chosen).counts
-    waterfall.check(found.tallies)
-    return found
-
-
-def of_stack(*stack: Entry, events: Sequence[EventInfo] = ()) -> BranchCounts:
-    """Counts of one stack in a process that has the image where it was linked."""
-    sample = Sample(stack, event=0 if events else -1)
-    return counted(MemorySource([sample], [mapping(base=0)], tuple(events)))
-
-
-def lost(counts: BranchCounts) -> dict[str, int]:
-    return waterfall.losses_of(counts.tallies, "branches_in_image")
+from lbr2pgo.sources.base import Addresses
 
 
 def test_neighbours_make_the_fall_through_between_them() -> None:
@@ -222,113 +200,12 @@ def test_three_equal_entries_lose_one() -> None:
     assert lost(of_stack((B, E), (B, E), (B, E))) == {"duplicate": 1}
 
 
-def event(*bits: str) -> EventInfo:
-    return EventInfo("cycles", sum(1 << BRANCH_FILTER_BITS[bit] for bit in bits))
-
-
-@pytest.mark.parametrize(
-    "bits",
-    [("any_call",), ("user", "any_ret"), ("ind_call",), ("cond",), ("ind_jmp",), ("call",),
-     ("any_call", "any_ret"), ("any", "in_tx"), ("any", "no_tx"), ("any", "abort_tx")],
-)  # fmt: skip
-def test_a_filtered_recording_has_branches_only(bits: tuple[str, ...]) -> None:
-    counts = of_stack((B, C), (D, A), events=[event(*bits)])
-    assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, None, 1)}
-
-
-@pytest.mark.parametrize(
-    "bits",
-    [("any",), ("user", "any"), ("any", "any_call"), ("user", "any", "save_type", "hw_index"),
-     ("kernel", "any"), ("any", "no_flags", "no_cycles", "priv", "counter")],
-)  # fmt: skip
-def test_all_branches_of_some_privilege_are_a_chain(bits: tuple[str, ...]) -> None:
-    counts = of_stack((B, C), (D, A), events=[event(*bits)])
-    assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1)}
-
-
-@pytest.mark.parametrize("bits", [("call_stack",), ("user", "any", "call_stack")])
-def test_a_call_stack_is_no_branch_stack(bits: tuple[str, ...]) -> None:
-    counts = of_stack((B, C), (D, A), events=[event(*bits)])
-    assert len(counts) == 0
-    assert lost(counts) == {"call_stack": 2}
-
-
-def test_a_silent_input_is_taken_for_all_branches() -> None:
-    assert kind_of_stacks(EventInfo("cycles")) == StackKind.CONSECUTIVE
-
-
-def test_single_branches_make_no_chains() -> None:
-    """Arm SPE samples instructions one by one, whatever stands in one sample."""
-    single = EventInfo("branch", records_single_branches=True)
-    counts = of_stack((B, C), (D, A), events=[single])
-    assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, None, 1)}
-    silent = MemorySource([Sample([(B, C), (D, A)])], [mapping(base=0)], (single,))
-    assert set(rows_of(counted(silent))) == {(B, C, None, 1), (D, A, None, 1)}
-
-
 def test_on_demand_all_entries_that_touch_the_image_are_neighbours() -> None:
     stack = [(B, C), (0, 0), (D, A, WRONG_PATH), (D, A, IRQ)]
     source = MemorySource([Sample(stack, event=0)], [mapping(base=0)], (event("call_stack"),))
     counts = counted(source, ImageFacts(LAYOUT, believes_entries=True))
     assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1), (D, A, D, 1)}
     assert lost(counts) == {"outside": 1}
-
-
-def test_on_demand_what_is_no_code_lies_outside() -> None:
-    """An entry that leads from outside to such a place is left out, as if it were not there."""
-    source = MemorySource([Sample([(B, C), (0, E), (D, A)])], [mapping(base=0)])
-    facts = ImageFacts(LAYOUT, code_of_llvm=lambda addresses: addresses != E, believes_entries=True)
-    counts = counted(source, facts)
-    assert set(rows_of(counts)) == {(B, C, None, 1), (D, A, B, 1)}
-    assert lost(counts) == {"outside": 1}
-
-
-def test_each_sample_is_judged_by_its_own_event() -> None:
-    stack = [(B, C), (D, A)]
-    events = (event("any_call"), event("any"), event("call_stack"))
-    samples = [Sample(stack, event=number) for number in (0, 1, 2, -1)]
-    counts = counted(MemorySource(samples, [mapping(base=0)], events))
-    assert set(rows_of(counts)) == {(B, C, None, 3), (D, A, None, 1), (D, A, B, 2)}
-
-
-def test_an_event_is_chosen_by_its_name_with_or_without_modifiers() -> None:
-    events = (EventInfo("cycles:u"), EventInfo("instructions:u"))
-    samples = [Sample([(B, C)], event=0), Sample([(D, A)], event=1), Sample([(F, C)], event=-1)]
-    source = MemorySource(samples, [mapping(base=0)], events)
-    for name in ("cycles", "cycles:u"):
-        counts = counted(source, event=name)
-        assert rows_of(counts) == [(B, C, None, 1)]
-        assert counts.tallies["samples_selected/other_event"] == 2
-    assert len(counted(source)) == 3
-
-
-def test_an_unknown_event_is_refused_with_the_recorded_ones() -> None:
-    source = MemorySource([], [mapping()], (EventInfo("cycles:u"), EventInfo("branches")))
-    with pytest.raises(InputError, match="no event is called cache") as error:
-        counted(source, event="cache")
-    assert error.value.cure is not None
-    assert "cycles:u, branches" in error.value.cure
-
-
-def test_processes_are_chosen_by_pid() -> None:
-    samples = [Sample([(B, C)], pid=pid) for pid in (10, 11, 12)]
-    source = MemorySource(samples, [mapping(pid, 0) for pid in (10, 11, 12)])
-    counts = counted(source, choice=SampleChoice(pids=(10, 12)))
-    assert rows_of(counts) == [(B, C, None, 2)]
-    assert counts.tallies["samples_selected/other_process"] == 1
-
-
-def test_a_sample_is_lost_for_one_reason_only() -> None:
-    events = (EventInfo("cycles"), EventInfo("branches"))
-    other, lost_in_both = Sample([(B, C)], pid=11, event=0), Sample([], pid=11, event=1)
-    tallies = counted(
-        MemorySource([other, lost_in_both], [mapping(base=0)], events),
-        event="cycles",
-        choice=SampleChoice(pids=(10,)),
-    ).tallies
-    assert tallies["samples_selected/other_event"] == 1
-    assert tallies["samples_selected/other_process"] == 1
-    assert tallies["samples_with_stack/no_stack"] == 0
 
 
 def test_a_weight_counts_as_so_many_samples() -> None:
@@ -338,17 +215,6 @@ def test_a_weight_counts_as_so_many_samples() -> None:
     assert counts.mispredicted.sum() == 7
     assert counts.tallies["samples_read"] == 7
     assert counts.tallies["branches_read"] == 14
-
-
-def test_a_sample_without_a_stack_is_counted_and_said() -> None:
-    counts = counted(MemorySource([Sample(), Sample([(B, C)])], [mapping(base=0)]))
-    assert counts.tallies["samples_with_stack/no_stack"] == 1
-    assert counts.tallies["samples_mapped"] == 1
-
-
-def loaded(*entries: Entry, at: int = BASE, **fields: int) -> Sample:
-    """A sample of a process in which the image stands at `at`."""
-    return Sample([(a + at, b + at, *rest) for a, b, *rest in entries], **fields)
 
 
 def test_run_time_addresses_become_image_addresses() -> None:
@@ -444,15 +310,6 @@ def test_samples_that_do_not_say_their_process_see_all_mappings() -> None:
     assert rows_of(counted(source)) == [(B, C, None, 2)]
 
 
-def test_only_samples_that_count_are_dropped_for_their_leaf() -> None:
-    samples = [replace(loaded((B, C), pid=pid), chain=[BASE + C]) for pid in (10, 11)]
-    facts = ImageFacts(LAYOUT, skips_leaf=lambda leaves: np.ones(len(leaves), np.bool_))
-    counts = counted(MemorySource(samples, [mapping()]), facts)
-    assert counts.tallies["samples_mapped/not_mapped"] == 1
-    assert counts.tallies["samples_mapped/in_prologue"] == 1
-    assert counts.tallies["samples_mapped"] == 0
-
-
 def test_without_mappings_addresses_are_taken_as_linked_and_it_is_said() -> None:
     source = MemorySource([Sample([(B, C)], pid=77)])
     found = count(source, LAYOUT)
@@ -465,13 +322,6 @@ def test_without_mappings_addresses_are_taken_as_linked_and_it_is_said() -> None
 def test_image_addresses_are_not_translated() -> None:
     source = MemorySource([Sample([(B, C)])], [mapping()], addresses=Addresses.IMAGE)
     assert rows_of(counted(source)) == [(B, C, None, 1)]
-
-
-def test_progress_tells_all_samples() -> None:
-    told: list[tuple[int, float | None]] = []
-    source = MemorySource([Sample([(B, C)])] * 7, [mapping()], batch_size=3)
-    count(source, LAYOUT, progress=lambda *now: told.append(now))
-    assert told == [(3, None), (3, None), (1, None)]
 
 
 addresses = st.sampled_from([0, A, B, C, D, 0x27FF, 0x3800, 0x37FF, LIBRARY, KERNEL, POISON])
@@ -545,12 +395,3 @@ def test_batches_threads_order_and_merging_change_nothing(
     assert same(whole, merge(parts))
     shuffle.shuffle(parts)
     assert same(whole, merge([merge(parts[:1]), *parts[1:]]))
-
-
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_a_full_stack_raises_doubts_of_all_that_follow_in_whatever_batch(batch_size: int) -> None:
-    full, short = [(B, A)] * 32, [(D, C), (F, E), (H, G)]
-    samples = [Sample(stack) for stack in (short, full, short)]
-    source = MemorySource(samples, [mapping(base=0)], batch_size=batch_size)
-    found = counted(source, ImageFacts(LAYOUT, doubts_full_stacks=True))
-    assert lost(found) == {"dropped": 4}

@@ -20,8 +20,7 @@ from builders.perf_data import (
 )  # fmt: skip
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY, recorded
 
-from lbr2pgo.counting.chosen_samples import SampleChoice
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions, SampleChoice
 from lbr2pgo.counting.count_instructions import count_instructions
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model.instruction_counts import InstructionCounts

@@ -8,7 +8,7 @@ import pytest
 from builders.recordings import STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.conversion import Conversion, ConvertOptions, convert
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions
 from lbr2pgo.model.waterfall import check
 from lbr2pgo.support.errors import InputError
 

@@ -16,7 +16,7 @@ from builders.recordings import PIE, STATIC, STATIC_ENTRY, recorded
 
 from lbr2pgo.cli import main
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions
 from lbr2pgo.evidence.entries import ENTRIES
 from lbr2pgo.evidence.first_times import FIRST_TIMES
 from lbr2pgo.evidence.second_look import SecondLook

@@ -24,7 +24,8 @@ from lbr2pgo.analyses.hot_branches import hot_branches
 from lbr2pgo.analyses.latency import latency
 from lbr2pgo.cli import main
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.counting.count import CountingOptions, count
+from lbr2pgo.counting.chosen_samples import CountingOptions
+from lbr2pgo.counting.count import count
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts

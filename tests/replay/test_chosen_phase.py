@@ -16,8 +16,7 @@ from builders.recordings import PIE, RECORDING, STATIC, STATIC_ENTRY
 
 import lbr2pgo
 from lbr2pgo.cli import main
-from lbr2pgo.counting.chosen_samples import SampleChoice
-from lbr2pgo.counting.count import CountingOptions
+from lbr2pgo.counting.chosen_samples import CountingOptions, SampleChoice
 from lbr2pgo.evidence.second_look import SecondLook
 from lbr2pgo.evidence.time_line import TIME_LINE
 from lbr2pgo.replay.processes import ProcessInputs, read_process

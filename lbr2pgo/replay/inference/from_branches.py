@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from lbr2pgo.counting.count import filter_names, kind_of_stacks
+from lbr2pgo.counting.branch_filters import filter_names, kind_of_stacks
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts, Branches, aggregate
 from lbr2pgo.native.walk import StackKind

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from lbr2pgo.counting.count import Counted, Progress, SampleReading, is_wanted
+from lbr2pgo.counting.count import Counted
 from lbr2pgo.counting.count_instructions import count_instructions
+from lbr2pgo.counting.sample_reading import SampleReading
+from lbr2pgo.counting.selected_samples import is_wanted
 from lbr2pgo.model.branch_counts import BranchCounts, no_counts
 from lbr2pgo.model.instruction_counts import InstructionCounts, merge
 from lbr2pgo.program.blocks.indirect_jumps import indirect_targets
@@ -24,6 +26,7 @@ from lbr2pgo.replay.replayed import Replayed
 from lbr2pgo.replay.replaying import Replaying, match_notes, merged
 from lbr2pgo.sources.base import Source, SourceInfo, StackSource
 from lbr2pgo.support.counted import counted
+from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.timings import Timings
 
 
