@@ -38,7 +38,7 @@ class SampleProgress:
     """Shows the stage at hand, how many samples were read so far, and how much is left.
 
     Call it with the number of samples that came since the last call, and the share of the inputs
-    that was read (`counting.count.Progress`).
+    that was read (`support.headway.Progress`).
     """
 
     def __init__(self, inputs: Sequence[Path]) -> None:

@@ -13,6 +13,7 @@ is the innermost frame, as in perf report: tail calls are no entries.
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 
@@ -64,7 +65,7 @@ class CallStackCollector:
         functions = self._functions(np.repeat(samples.spaces[rows], sizes), places)
         weight = samples.batch.weight[rows]
         keys, ends = functions.tobytes(), (np.cumsum(sizes) * functions.itemsize).tolist()
-        for start, end, times in zip([0, *ends[:-1]], ends, weight.tolist(), strict=True):
+        for (start, end), times in zip(pairwise([0, *ends]), weight.tolist(), strict=True):
             self._counts[keys[start:end]] += times
 
     def merge(self, other: CallStackCollector) -> None:

@@ -32,7 +32,7 @@ Result = TypeVar("Result", covariant=True)
 
 @dataclass(frozen=True)
 class Samples:
-    """A batch of samples, as `counting.count.Reading.batches` gives it."""
+    """A batch of samples, as `SampleReading.batches` gives it."""
 
     batch: BranchStacks
     spaces: I64

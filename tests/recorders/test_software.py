@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import shutil
@@ -527,8 +528,10 @@ def test_a_real_tool_chain(record: Record, tmp_path: Path) -> None:
 def test_slow_down(name: str, record: Record) -> None:
     """The recorder's own work included, at the period at which it is promised."""
     program = testbin(name)
-    native = min(cpu_seconds(lambda: run_quietly(program)) for _ in range(5))
-    emulated = min(cpu_seconds(lambda: record(program, period=10007, exact=None)) for _ in range(2))
+    native = emulated = math.inf
+    for _ in range(4):  # turn by turn, since a machine's speed changes within minutes
+        native = min(native, cpu_seconds(lambda: run_quietly(program)))
+        emulated = min(emulated, cpu_seconds(lambda: record(program, period=10007, exact=None)))
     assert emulated / native < 30
 
 
