@@ -163,8 +163,9 @@ class Weigher:
         if self._branch is None or self._factor is None:
             return batch.weight
         rows = neighbours(batch, spaces, kinds, SHORTEST - 1)  # the newest was left out
-        newest = batch.entries[batch.offsets[:-1][rows], 0]
-        place = place_of(_branches(newest, spaces[rows], self._mapping), self._branch)
+        entries = batch.entries[batch.offsets[:-1][rows], 0]
+        newest = _branches(entries, spaces[rows], self._mapping)
+        place = place_of(newest, self._branch)
         rows, place = rows[place >= 0], place[place >= 0]
         weight = batch.weight.copy()
         for branch, group in rows_by(place):

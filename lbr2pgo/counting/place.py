@@ -101,8 +101,8 @@ class ImageFacts:
     """Judges placed addresses (n,) at which samples with call stacks were interrupted: True drops
     the sample."""
     doubts_full_stacks: bool = False
-    """From the first stack of `sample_reading.FULL` entries on, two more of each stack's newest are
-    left out: so perf2bolt reads recordings of programs that BOLT made, since some processors
+    """From the first stack of `selected_entries.FULL` entries on, two more of each stack's newest
+    are left out: so perf2bolt reads recordings of programs that BOLT made, since some processors
     record the newest twice (LLVM: bolt/lib/Profile/DataAggregator.cpp, NeedsSkylakeFix)."""
 
 

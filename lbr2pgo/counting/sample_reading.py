@@ -12,21 +12,15 @@ from lbr2pgo.counting.bias import Correction, Ends, Weigher, correction, ends_of
 from lbr2pgo.counting.chosen_samples import CountingOptions
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.counting.place import ImageFacts, place_images
+from lbr2pgo.counting.selected_entries import EntrySelection
 from lbr2pgo.counting.selected_samples import SampleSelection, SampleTally
 from lbr2pgo.counting.system_calls import are_recorded_behind, at_their_instructions
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import of_code
 from lbr2pgo.sources.base import SizedSource, StackSource
-from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
-from lbr2pgo.support.arrays import I64, U8, Bools
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.arrays import I64, U8
 from lbr2pgo.support.headway import Progress
 from lbr2pgo.support.read_ahead import read_ahead
-
-_NOWHERE = np.uint64(np.iinfo(np.uint64).max)
-"""No code is ever there."""
-FULL = 32
-"""Entries of the stacks of Skylake."""
 
 Selected = tuple[BranchStacks, I64, U8]
 """A batch, with its samples' spaces (negative: not to be counted) and `StackKind`s."""
@@ -61,16 +55,13 @@ class SampleReading:
             self.match, self.beside, self.spaces = earlier.match, earlier.beside, earlier.spaces
         self.tally = SampleTally()
         self.source, self.image = source, image
-        self._selection = SampleSelection(source, image, options, by_instruction=by_instruction)
+        self._samples = SampleSelection(source, image, options, by_instruction=by_instruction)
         self.onlookers: list[Onlooker] = []
         self._known, done = known, known or Correction()
-        self._drops = (
-            options.drop_newest + done.drops_newest, options.drop_oldest + done.drops_oldest
-        )  # fmt: skip
+        self._entries = EntrySelection(image, options, done)
         self._weigher = Weigher(done, self.spaces)
         looks_for_bias = options.corrects_bias and not by_instruction and known is None
         self._ends: list[Ends] | None = [] if looks_for_bias else None
-        self._saw_full = False
         self._moves_calls = not image.believes_entries and are_recorded_behind(
             source.info, image.layout
         )
@@ -92,10 +83,8 @@ class SampleReading:
         self.tally.expect(batch, self.source.info.path)
         if self._moves_calls:
             batch = at_their_instructions(batch)
-        spaces, kinds = self._selection.apply(batch, self.spaces, self.tally)
-        if self.image.code_of_llvm is not None:
-            batch = self._in_llvms_code(batch, spaces, self.image.code_of_llvm)
-        kept = self._trimmed(batch, spaces)
+        spaces, kinds = self._samples.apply(batch, self.spaces, self.tally)
+        kept = self._entries.believed(batch, spaces, self.spaces)
         if self._weigher.weighs:
             kept = replace(kept, weight=self._weigher.weighed(kept, spaces, kinds))
             self.tally.expect(kept, self.source.info.path)
@@ -116,30 +105,6 @@ class SampleReading:
     def correction(self) -> Correction | None:
         """What all samples, read before, want done against a bias; None where nobody asks."""
         return self._known if self._ends is None else correction(iter(self._ends))
-
-    def _in_llvms_code(
-        self, batch: BranchStacks, spaces: I64, is_code: Callable[[PlacedAddresses], Bools]
-    ) -> BranchStacks:
-        """The batch with what llvm-profgen does not take for code moved out of the image."""
-        entries = batch.entries.copy()
-        of_entry, ends = np.repeat(spaces, np.diff(batch.offsets)), entries[:, :2]
-        image, is_mapped = self.spaces.to_image(of_entry, runtime_addresses(ends))
-        known = placed_addresses(distinct(image.ravel()))
-        ends[is_mapped & ~is_code(known)[np.searchsorted(known, image)]] = _NOWHERE
-        return replace(batch, entries=entries)
-
-    def _trimmed(self, batch: BranchStacks, spaces: I64) -> BranchStacks:
-        newest, oldest = self._drops
-        return batch.trimmed(newest + self._doubted(batch, spaces), oldest)
-
-    def _doubted(self, batch: BranchStacks, spaces: I64) -> I64 | int:
-        """(n,): how many of each stack's newest entries `doubts_full_stacks` leaves out."""
-        if not self.image.doubts_full_stacks or not len(batch):
-            return 0
-        is_full = (spaces >= 0) & (np.diff(batch.offsets) == FULL)
-        saw = np.logical_or.accumulate(is_full) | self._saw_full
-        self._saw_full = bool(saw[-1])
-        return np.where(saw, 2, 0)
 
 
 def in_one_pass(

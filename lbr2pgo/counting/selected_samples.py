@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from lbr2pgo.counting._selection import (
@@ -26,8 +24,7 @@ from lbr2pgo.model.perf_abi import FETCH_MISSES
 from lbr2pgo.model.quirks import LOSSES
 from lbr2pgo.native.walk import Reason
 from lbr2pgo.sources.base import EventInfo, StackSource
-from lbr2pgo.support.addresses import PlacedAddresses
-from lbr2pgo.support.arrays import I64, U8, U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.resembling import did_you_mean
@@ -64,14 +61,15 @@ class SampleTally:
         """Count samples with their weights against bias."""
         self.weighed = (self.weighed or 0) + int(weight.sum())
 
-    def count_samples(self, steps: U64) -> None:
-        """Count what `select` says of a batch."""
+    def count_samples(self, steps: U64, in_prologue: int) -> None:
+        """Count what `select` says of a batch, and those that it chose but are left out."""
         self.read += int(steps[READ])
         self.other_event += int(steps[OTHER_EVENT])
         self.other_process += int(steps[OTHER_PROCESS])
         self.not_chosen += int(steps[NOT_CHOSEN])
         self.no_stack += int(steps[NO_STACK])
         self.not_mapped += int(steps[NOT_MAPPED])
+        self.in_prologue += in_prologue
 
     def count_entries(self, batch: BranchStacks, kept: BranchStacks, spaces: I64) -> None:
         """Count the entries of a batch, and those that its stacks lose."""
@@ -160,26 +158,18 @@ class SampleSelection:
         self, batch: BranchStacks, mapping: AddressSpaces, tally: SampleTally
     ) -> tuple[I64, U8]:
         """Spaces (n,), negative for samples not to be counted, and kinds of stacks (n,)."""
-        spaces = mapping.spaces_of(batch.pid, batch.time)
-        has_stack = batch.ip != 0 if self._by_instruction else np.diff(batch.offsets) > 0
         own, rest = self._chooser.of_processes(batch), self._chooser.of_the_rest(batch)
-        steps = select(batch.event, batch.weight, self._wanted, own, rest, has_stack, spaces)
-        tally.count_samples(steps)
+        spaces = mapping.spaces_of(batch.pid, batch.time)
+        is_skipped = np.zeros(len(batch), np.bool_)
         if self._skips_leaf is not None:
-            skipped = _skipped(batch, mapping, spaces, self._skips_leaf)
-            tally.in_prologue += int(batch.weight[skipped].sum())
-            spaces[skipped] = -1
+            leaves, _ = mapping.to_image(spaces, batch.ip)
+            is_skipped = self._skips_leaf(leaves)
+        has_stack = batch.ip != 0 if self._by_instruction else np.diff(batch.offsets) > 0
+        steps = select(batch.event, batch.weight, self._wanted, own, rest, has_stack, spaces)
+        is_skipped &= spaces >= 0
+        tally.count_samples(steps, in_prologue=int(batch.weight[is_skipped].sum()))
+        spaces[is_skipped] = -1
         return spaces, self._kinds[batch.event]
-
-
-def _skipped(
-    batch: BranchStacks,
-    mapping: AddressSpaces,
-    spaces: I64,
-    skips_leaf: Callable[[PlacedAddresses], Bools],
-) -> Bools:
-    leaves, _ = mapping.to_image(spaces, batch.ip)
-    return skips_leaf(leaves) & (spaces >= 0)
 
 
 def is_wanted(event: EventInfo, name: str | None) -> bool:
