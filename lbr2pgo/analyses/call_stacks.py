@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from lbr2pgo.analyses.evidence import TOP, Evidence
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, empty
-from lbr2pgo.evidence.call_stacks import CALL_STACKS, OUTSIDE
+from lbr2pgo.evidence.call_stacks import CALL_STACKS
 
 NAME = "call-stacks"
 TITLE = "Call stacks"
 
 ROOT = "[all]"
+OUTSIDE = -1
+"""In place of the region of code that no symbol names; less the number of its file elsewhere."""
 SMALLEST = 0.005
 """Branches of the tree with a smaller share of all samples are not listed."""
 
@@ -70,23 +75,47 @@ class Node:
 
 def named_stacks(evidence: Evidence) -> Iterator[NamedStack]:
     """Each call stack; of one function, those that it is in."""
-    found = evidence.found(CALL_STACKS)
-    if found is None:
-        return
     chosen = evidence.function
     root = None if chosen is None else int(evidence.program.regions.parent[chosen])
     names: dict[int, str] = {}
-    for stack, count in zip(found.stacks, found.count, strict=True):
+    for stack, count in evidence.whole.once(_by_function).items():
         if root is None or root in stack:
-            for region in stack:
-                if region not in names:
-                    names[region] = _name(evidence, region)
-            yield tuple(names[region] for region in stack), count
+            for function in stack:
+                if function not in names:
+                    names[function] = _name(evidence, function)
+            yield tuple(names[function] for function in stack), count
 
 
-def _name(evidence: Evidence, region: int) -> str:
+def _by_function(evidence: Evidence) -> dict[tuple[int, ...], int]:
+    """Samples of each stack of regions, or OUTSIDE less the number of a file; ascending."""
+    found = evidence.found(CALL_STACKS)
+    if found is None:
+        return {}
+    regions = evidence.program.regions
+    region = regions.containing(found.address)
+    is_known = found.is_inside & (region >= 0)
+    outside = OUTSIDE - np.maximum(found.file, 0)
+    function = np.where(is_known, regions.parent[region], outside).tolist()
+    total: Counter[tuple[int, ...]] = Counter()
+    for stack, count in zip(found.stacks, found.count, strict=True):
+        total[_joined([function[frame] for frame in stack])] += count
+    return dict(sorted(total.items()))
+
+
+def _joined(stack: list[int]) -> tuple[int, ...]:
+    """One frame for neighbours in one file outside: what they are can't be told apart.
+
+    >>> _joined([-1, -1, 5, 5, -1])
+    (-1, 5, 5, -1)
+    """
+    return tuple(
+        frame for i, frame in enumerate(stack) if frame > OUTSIDE or i == 0 or stack[i - 1] != frame
+    )
+
+
+def _name(evidence: Evidence, function: int) -> str:
     names = evidence.names
-    return names.region(region) if region >= 0 else names.outside(OUTSIDE - region)
+    return names.region(function) if function >= 0 else names.outside(OUTSIDE - function)
 
 
 def tree(evidence: Evidence) -> Node:

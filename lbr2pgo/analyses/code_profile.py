@@ -8,7 +8,7 @@ import numpy as np
 
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.source_view import cycles_by_instruction
-from lbr2pgo.evidence.call_sites import CALL_SITES, CallSites
+from lbr2pgo.evidence.call_stacks import CALL_STACKS, CallStacks
 from lbr2pgo.evidence.cycle_counts import CYCLES
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.program.process import Process
@@ -20,7 +20,7 @@ from lbr2pgo.support.distinct import distinct, place_of
 from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import Tabular, same_length, seal, table
 
-NEEDS = (CYCLES, DUPLICATES, CALL_SITES)
+NEEDS = (CYCLES, DUPLICATES, CALL_STACKS)
 MEASURES = ("instructions", "branches", "mispredictions", "cycles")
 """Columns of `CodeProfile` that hold values; what was not recorded is 0 throughout."""
 
@@ -98,11 +98,11 @@ class CodeProfile(Tabular):
 
 def code_profile(evidence: Evidence) -> CodeProfile:
     """The profile of all code that ran."""
-    flow, sites = evidence.flow, evidence.found(CALL_SITES)
+    flow, called = evidence.flow, evidence.found(CALL_STACKS)
     cycles = np.round(cycles_by_instruction(evidence)).astype(np.uint64)
     rows = np.flatnonzero((flow.executed > 0) | (flow.taken > 0) | (cycles > 0))
     ran = flow.instructions.address[rows]
-    address = ran if sites is None else _with_sites(ran, sites)
+    address = ran if called is None else _with_calls(ran, called)
     at = place_of(ran, address)
 
     def on_addresses(values: U64) -> U64:
@@ -126,27 +126,27 @@ def code_profile(evidence: Evidence) -> CodeProfile:
         tuple(stacks),
         np.array(stack, np.int64),
         _libraries(evidence.program),
-        None if sites is None else _calls(evidence, address, sites),
+        None if called is None else _calls(evidence, address, called),
     )
 
 
-def _with_sites(ran: PlacedAddresses, sites: CallSites) -> PlacedAddresses:
-    return placed_addresses(distinct(np.concatenate([ran, sites.address[sites.is_inside]])))
+def _with_calls(ran: PlacedAddresses, called: CallStacks) -> PlacedAddresses:
+    return placed_addresses(distinct(np.concatenate([ran, called.address[called.is_inside]])))
 
 
-def _calls(evidence: Evidence, address: PlacedAddresses, sites: CallSites) -> CallSamples:
+def _calls(evidence: Evidence, address: PlacedAddresses, called: CallStacks) -> CallSamples:
     """Call stacks by rows of the profile; of one function those that it is in."""
-    numbers = np.unique(sites.file[~sites.is_inside])
+    numbers = np.unique(called.file[~called.is_inside])
     row = np.where(
-        sites.is_inside,
-        place_of(sites.address, address),
-        np.searchsorted(numbers, sites.file) - len(numbers),
+        called.is_inside,
+        place_of(called.address, address),
+        np.searchsorted(numbers, called.file) - len(numbers),
     ).tolist()
-    concerned = evidence.concerns(sites.address) & sites.is_inside
+    concerned = evidence.concerns(called.address) & called.is_inside
     is_chosen = concerned.tolist() if evidence.function is not None else [True] * len(row)
     stacks = [
         (tuple(row[frame] for frame in stack), count)
-        for stack, count in zip(sites.stacks, sites.count, strict=True)
+        for stack, count in zip(called.stacks, called.count, strict=True)
         if any(is_chosen[frame] for frame in stack)
     ]
     return CallSamples(

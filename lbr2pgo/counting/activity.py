@@ -7,13 +7,14 @@ from dataclasses import field
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.row_ids import RowIds, RowSums
 from lbr2pgo.support.addresses import PlacedAddresses, RuntimeAddresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import rows_by
 from lbr2pgo.support.tables import seal
 
 SLICES = 256

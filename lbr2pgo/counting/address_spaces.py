@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from heapq import heappop, heappush
 from itertools import pairwise
@@ -26,7 +26,7 @@ from lbr2pgo.support.addresses import (
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins, distinct
+from lbr2pgo.support.distinct import begins, distinct, rows_by
 from lbr2pgo.support.intervals import interval_of
 
 ANY_PID = -1
@@ -127,17 +127,6 @@ def loaded(layout: ImageLayout, bias: int) -> Pieces:
         for s in layout.segments
         if s.executable
     )
-
-
-def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:
-    """Each number, and the rows (k,) in which it stands; in one pass, however many there are.
-
-    >>> [(number, rows.tolist()) for number, rows in rows_by(np.array([7, 5, 7]))]
-    [(5, [1]), (7, [0, 2])]
-    """
-    order = np.argsort(numbers, kind="stable")
-    unique, starts = np.unique(numbers[order], return_index=True)
-    yield from zip(unique.tolist(), np.split(order, starts)[1:], strict=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,14 +21,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, rows_by
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.model.branch_counts import sum_by
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.support.addresses import runtime_addresses
 from lbr2pgo.support.arrays import F64, I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import distinct, place_of
+from lbr2pgo.support.distinct import distinct, place_of, rows_by
 from lbr2pgo.support.tables import end_to_end, table
 
 SHORTEST = 4

@@ -8,112 +8,220 @@ returned: its target is the running function, its source lies in the caller; the
 lies in the caller's caller, and so on (perf: tools/perf/util/machine.c, lbr_callchain_add_lbr_ip).
 The interrupted instruction, where the sample tells it, may lie in yet another function, which then
 is the innermost frame, as in perf report: tail calls are no entries.
+
+>>> found = CallStacks(((0, 1),), (3,), placed_array([0x1005, 0x2030]), np.array([-1, -1]))
+>>> for stack, samples in zip(found.stacks, found.count):
+...     print(*(hex(found.address[frame]) for frame in stack), samples)
+0x1005 0x2030 3
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from itertools import pairwise
+from collections.abc import Iterator
 
 import numpy as np
 
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
-from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, CallChains
+from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks, CallChains
+from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import StackKind
-from lbr2pgo.support.addresses import RuntimeAddresses, runtime_addresses
-from lbr2pgo.support.arrays import I64
-from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.addresses import (
+    PlacedAddresses,
+    RuntimeAddresses,
+    placed_addresses,
+    runtime_addresses,
+)
+from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.distinct import begins, order_of, rows_by
 from lbr2pgo.support.intervals import numbers_in
-
-OUTSIDE = -1
-"""Frame of code in no region; less the number of its file in another image (`Pass.outside`)."""
-_END = np.iinfo(np.int64).min
+from lbr2pgo.support.tables import table
 
 CALL_STACK_BIT = 1 << BRANCH_FILTER_BITS["call_stack"]
-
-Stack = tuple[int, ...]
-"""Regions of the program, or OUTSIDE and below; outermost caller first."""
+_INSIDE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class StackCounts:
-    """Distinct call stacks and how many samples had each, in a stable order."""
+@table
+class CallStacks:
+    """Distinct call stacks and how many samples had each, ascending."""
 
-    stacks: tuple[Stack, ...]
+    stacks: tuple[tuple[int, ...], ...]
+    """Rows of `address`; outermost caller first."""
     count: tuple[int, ...]
+    address: PlacedAddresses
+    """(f,): of different frames: the interrupted instruction, the last byte of a caller's call."""
+    file: I64
+    """(f,): the other file that the frame is in (`Pass.outside`); below 0: none."""
+
+    @property
+    def is_inside(self) -> Bools:
+        """(f,): which frames have an address in the program; the others are 0."""
+        inside: Bools = self.file < 0
+        return inside
 
 
 class CallStackCollector:
-    """Counts call stacks by function; memory grows with distinct ones only."""
+    """Counts call stacks as paths in a tree of callers; memory grows with distinct ones only."""
 
     def __init__(self, known: Pass) -> None:
         self._spaces, self._regions = known.spaces, known.program.regions
         self._outside = known.outside
         self._is_recorded = any(is_call_stack(e.branch_sample_type) for e in known.events)
-        self._counts: Counter[bytes] = Counter()
+        self._nodes = RowIds()
+        """1 + the node of the caller, or 0; the address; 1 + the file."""
+        self._depth, self._count = np.zeros(0, np.int64), np.zeros(0, np.uint64)
 
     def add(self, samples: Samples) -> None:
         """Count the samples of a batch that hold call stacks."""
         batch = samples.batch
-        self._add_open_calls(samples, with_open_calls(samples))
+        if len(rows := _with_open_calls(samples)):
+            self._add(samples, rows, *_open_calls(batch, rows), has_entered=True)
         if batch.chains is not None:
             self._is_recorded = True
-            self._add_chains(samples, batch.chains, with_chains(samples, batch.chains))
+            rows = _with_chains(samples, batch.chains)
+            self._add(samples, rows, *_frames_of(batch.chains, rows), has_entered=False)
 
-    def _add_chains(self, samples: Samples, chains: CallChains, rows: I64) -> None:
-        places, sizes = chain_places(chains, rows)
-        functions = self._functions(np.repeat(samples.spaces[rows], sizes), places)
-        weight = samples.batch.weight[rows]
-        keys, ends = functions.tobytes(), (np.cumsum(sizes) * functions.itemsize).tolist()
-        for (start, end), times in zip(pairwise([0, *ends]), weight.tolist(), strict=True):
-            self._counts[keys[start:end]] += times
+    def _add(
+        self,
+        samples: Samples,
+        rows: I64,
+        places: RuntimeAddresses,
+        sizes: I64,
+        *,
+        has_entered: bool,
+    ) -> None:
+        image, inside = self._spaces.to_image(np.repeat(samples.spaces[rows], sizes), places)
+        file = np.full(len(places), _INSIDE)
+        image[~inside], file[~inside] = 0, self._outside(places[~inside])
+        if has_entered:
+            is_frame = self._are_frames(places, image, file, sizes)
+            image, file, sizes = image[is_frame], file[is_frame], _kept(is_frame, sizes)
+        is_frame = _differs_from_caller(file, sizes)
+        nodes = self._number(image[is_frame], file[is_frame], _kept(is_frame, sizes))
+        has_any = nodes >= 0
+        np.add.at(self._count, nodes[has_any], samples.batch.weight[rows][has_any])
+
+    def _are_frames(
+        self, places: RuntimeAddresses, image: PlacedAddresses, file: I64, sizes: I64
+    ) -> Bools:
+        """Which of `_open_calls` are frames: where the running function began is none of its own.
+
+        It is where that of the interrupted instruction is not known, or another one.
+        """
+        region = self._regions.containing(image)
+        is_known = (file == _INSIDE) & (region >= 0)
+        function = np.where(is_known, self._regions.parent[region], -1 - np.maximum(file, 0))
+        leaf = np.cumsum(sizes) - sizes
+        is_frame = np.ones(len(places), np.bool_)
+        is_frame[leaf] = places[leaf] != 0
+        entered = leaf[sizes > 1] + 1
+        is_frame[entered] = ~is_frame[entered - 1] | (function[entered] != function[entered - 1])
+        return is_frame
+
+    def _number(self, image: PlacedAddresses, file: I64, sizes: I64) -> I64:
+        """(k,): the nodes of stacks, one behind the other, innermost first; -1 of empty ones."""
+        ends, nodes = np.cumsum(sizes), np.full(len(sizes), -1)
+        for depth in range(int(sizes.max(initial=0))):
+            rows = np.flatnonzero(sizes > depth)
+            at = ends[rows] - 1 - depth
+            nodes[rows] = self._number_below(nodes[rows], image[at], file[at], depth)
+        return nodes
+
+    def _number_below(self, callers: I64, image: PlacedAddresses, file: I64, depth: int) -> I64:
+        columns = ((callers + 1).astype(np.uint64), image, (file + 1).astype(np.uint64))
+        nodes = self._nodes.number_rows(*columns)
+        new = len(self._nodes) - len(self._count)
+        self._depth = np.concatenate([self._depth, np.full(new, depth)])
+        self._count = np.concatenate([self._count, np.zeros(new, np.uint64)])
+        return nodes
 
     def merge(self, other: CallStackCollector) -> None:
         """Add what another one counted."""
         self._is_recorded |= other._is_recorded
-        self._counts.update(other._counts)
+        callers, image, file = other._columns()
+        nodes = np.full(len(callers) + 1, -1)  # the last one stands for no caller
+        for depth, rows in rows_by(other._depth):
+            below = nodes[callers[rows]]
+            nodes[rows] = self._number_below(below, image[rows], file[rows], depth)
+        np.add.at(self._count, nodes[:-1], other._count)
 
-    def result(self) -> StackCounts | None:
+    def _columns(self) -> tuple[I64, PlacedAddresses, I64]:
+        callers, image, file = self._nodes.rows().T
+        return callers.astype(np.int64) - 1, placed_addresses(image), file.astype(np.int64) - 1
+
+    def result(self) -> CallStacks | None:
         """What was counted; None if no event recorded call stacks."""
-        return _unpacked(self._counts) if self._is_recorded else None
-
-    def _add_open_calls(self, samples: Samples, rows: I64) -> None:
-        batch, spaces = samples.batch, samples.spaces
-        of_entry, ip = np.repeat(spaces, np.diff(batch.offsets)), batch.ip[rows]
-        frames = _frames(
-            np.where(ip == 0, _END, self._functions(spaces[rows], ip)),
-            self._functions(of_entry, batch.from_),
-            self._functions(of_entry, batch.to),
-            batch.offsets[:-1][rows],
-            np.diff(batch.offsets)[rows],
+        if not self._is_recorded:
+            return None
+        callers, image, file = self._columns()
+        order = order_of(image, file)
+        is_new = begins(image[order], file[order])
+        frame = np.empty(len(order), np.int64)
+        frame[order] = np.cumsum(is_new) - 1
+        ends = np.flatnonzero(self._count)
+        paths = _paths(ends, callers.tolist(), frame.tolist())
+        counted = sorted(zip(paths, self._count[ends].tolist(), strict=True))
+        first = order[is_new]
+        return CallStacks(
+            tuple(path for path, _ in counted),
+            tuple(count for _, count in counted),
+            image[first],
+            file[first],
         )
-        unique, place = np.unique(frames, axis=0, return_inverse=True)
-        count = np.bincount(place.reshape(-1), weights=batch.weight[rows], minlength=len(unique))
-        for frame, times in zip(unique, count.tolist(), strict=True):
-            self._counts[frame[frame != _END].tobytes()] += int(times)
-
-    def _functions(self, spaces: I64, addresses: RuntimeAddresses) -> I64:
-        """The family of regions that each run-time address lies in, else OUTSIDE or below."""
-        image, inside = self._spaces.to_image(spaces, addresses)
-        found = self._regions.containing(image)
-        inside &= found >= 0
-        functions = np.where(inside, self._regions.parent[found], OUTSIDE)
-        functions[~inside] -= self._outside(addresses[~inside])
-        return functions
 
 
-def with_open_calls(samples: Samples) -> I64:
+def _paths(ends: I64, callers: list[int], frame: list[int]) -> Iterator[tuple[int, ...]]:
+    """The frames from the outermost caller to each node."""
+    for node in ends.tolist():
+        path = []
+        while node >= 0:
+            path.append(frame[node])
+            node = callers[node]
+        yield tuple(reversed(path))
+
+
+def _kept(is_frame: Bools, sizes: I64) -> I64:
+    """(k,): how many frames of each of k stacks, one behind the other, are kept."""
+    stack = np.repeat(np.arange(len(sizes)), sizes)
+    return np.bincount(stack[is_frame], minlength=len(sizes))
+
+
+def _differs_from_caller(file: I64, sizes: I64) -> Bools:
+    """Neighbours in one file outside can't be told apart: one frame."""
+    differs: Bools = (file == _INSIDE) | (file != np.append(file[1:], _INSIDE))
+    differs[np.cumsum(sizes[sizes > 0]) - 1] = True
+    return differs
+
+
+def _with_open_calls(samples: Samples) -> I64:
     """Counted samples (k,) whose branch stacks are call stacks."""
     return np.flatnonzero((samples.kinds == StackKind.OPEN_CALLS) & (samples.spaces >= 0))
 
 
-def with_chains(samples: Samples, chains: CallChains) -> I64:
-    """Counted samples (k,) with a call chain, but those of `with_open_calls`."""
+def _open_calls(batch: BranchStacks, rows: I64) -> tuple[RuntimeAddresses, I64]:
+    """Of each sample the interrupted instruction, where the running function began, and all calls.
+
+    One sample behind the other, and how many of each.
+    """
+    first, past = batch.offsets[rows], batch.offsets[rows + 1]
+    depth = past - first
+    sizes = np.where(depth > 0, depth + 2, 1)
+    at = np.cumsum(sizes) - sizes
+    places = np.zeros(int(sizes.sum()), np.uint64)
+    places[at] = batch.ip[rows]
+    has_calls = depth > 0
+    places[at[has_calls] + 1] = batch.entries[first[has_calls], 1]
+    calls = numbers_in(at[has_calls] + 2, (at + sizes)[has_calls])
+    places[calls] = batch.entries[numbers_in(first, past), 0]
+    return runtime_addresses(places), sizes
+
+
+def _with_chains(samples: Samples, chains: CallChains) -> I64:
+    """Counted samples (k,) with a call chain, but those of `_with_open_calls`."""
     has_chain = (samples.kinds != StackKind.OPEN_CALLS) & (np.diff(chains.offsets) > 0)
     return np.flatnonzero(has_chain & (samples.spaces >= 0))
 
 
-def chain_places(chains: CallChains, rows: I64) -> tuple[RuntimeAddresses, I64]:
+def _frames_of(chains: CallChains, rows: I64) -> tuple[RuntimeAddresses, I64]:
     """Frames of the chains of some samples (k,), one chain behind the other, and their lengths.
 
     A caller's address is the last byte of its call.
@@ -122,41 +230,6 @@ def chain_places(chains: CallChains, rows: I64) -> tuple[RuntimeAddresses, I64]:
     is_caller = np.ones(len(chains.frames), np.bool_)
     is_caller[first] = False
     return runtime_addresses(chains.frames - is_caller)[numbers_in(first, past)], past - first
-
-
-def _frames(leaf: I64, callers: I64, callees: I64, first: I64, length: I64) -> I64:
-    """(n, depth + 2): functions of each sample, innermost first, with _END where there is none.
-
-    leaf (n,) is what was interrupted; callers and callees (m,) are those of the entries, of which
-    sample i has `length[i]` from `first[i]` on.
-    """
-    frames = np.full((len(leaf), int(length.max(initial=0)) + 2), _END, dtype=np.int64)
-    rows = np.flatnonzero(length > 0)
-    frames[rows, 1] = callees[first[rows]]
-    frames[:, 0] = np.where(leaf == frames[:, 1], _END, leaf)
-    for depth in range(frames.shape[1] - 2):
-        rows = np.flatnonzero(length > depth)
-        frames[rows, depth + 2] = callers[first[rows] + depth]
-    return frames
-
-
-def _unpacked(counts: Counter[bytes]) -> StackCounts:
-    total: Counter[Stack] = Counter()
-    for key, count in counts.items():
-        total[_joined(tuple(np.frombuffer(key, np.int64)[::-1].tolist()))] += count
-    stacks = tuple(sorted(total))
-    return StackCounts(stacks, tuple(total[stack] for stack in stacks))
-
-
-def _joined(stack: Stack) -> Stack:
-    """One frame for neighbours in one file outside: what they are can't be told apart.
-
-    >>> _joined((-1, -1, 5, 5, -1))
-    (-1, 5, 5, -1)
-    """
-    return tuple(
-        frame for i, frame in enumerate(stack) if frame > OUTSIDE or i == 0 or stack[i - 1] != frame
-    )
 
 
 def is_call_stack(filters: int | None) -> bool:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support import _search as native
-from lbr2pgo.support.arrays import I64, U64, Bools, alike
+from lbr2pgo.support.arrays import I32, I64, U64, Bools, alike
 
 Integer = TypeVar("Integer", bound=np.integer[Any])
 
@@ -38,6 +38,17 @@ def distinct_pairs(first: I64, second: I64) -> tuple[I64, I64, I64]:
     """
     pairs, place = np.unique(first << 32 | second, return_inverse=True)
     return pairs >> 32, pairs & 0xFFFFFFFF, place
+
+
+def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:
+    """Each number, and the rows (k,) in which it stands; in one pass, however many there are.
+
+    >>> [(number, rows.tolist()) for number, rows in rows_by(np.array([7, 5, 7]))]
+    [(5, [1]), (7, [0, 2])]
+    """
+    order = np.argsort(numbers, kind="stable")
+    unique, starts = np.unique(numbers[order], return_index=True)
+    yield from zip(unique.tolist(), np.split(order, starts)[1:], strict=True)
 
 
 def order_of(*keys: npt.NDArray[Any]) -> I64:

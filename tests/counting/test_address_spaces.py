@@ -19,7 +19,6 @@ from lbr2pgo.counting.address_spaces import (
     loaded,
     overlaid,
     pieces_of,
-    rows_by,
     without,
 )
 from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Exit, Fork, Mmap, SpaceEvent
@@ -249,16 +248,6 @@ def test_many_mappings_take_little_time_and_memory(pids: int) -> None:
     for last in (19_999, 300, 10_000):
         assert image_of(found, 10 + last % pids, last, BASE + last * 0x10000 + CODE) == CODE
     assert sum(map(len, found.pieces)) <= 3 * 64
-
-
-@given(st.lists(st.integers(-1, 5), max_size=20))
-def test_rows_are_grouped_by_number(numbers: list[int]) -> None:
-    found = {number: rows.tolist() for number, rows in rows_by(np.array(numbers, np.int32))}
-    expected: dict[int, list[int]] = {}
-    for row, number in enumerate(numbers):
-        expected.setdefault(number, []).append(row)
-    assert found == expected
-    assert list(found) == sorted(found)
 
 
 def test_as_linked_holds_for_every_process() -> None:

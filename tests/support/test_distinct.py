@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lbr2pgo.support.distinct import distinct, order_of, place_of
+from lbr2pgo.support.distinct import distinct, order_of, place_of, rows_by
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5)))
@@ -58,3 +58,13 @@ def test_the_order_of_keys_is_that_of_lexsort(
     keys: list[np.ndarray[tuple[int], np.dtype[np.generic]]],
 ) -> None:
     assert order_of(*keys).tolist() == np.lexsort(keys[::-1]).tolist()
+
+
+@given(st.lists(st.integers(-1, 5), max_size=20))
+def test_rows_are_grouped_by_number(numbers: list[int]) -> None:
+    found = {number: rows.tolist() for number, rows in rows_by(np.array(numbers, np.int32))}
+    expected: dict[int, list[int]] = {}
+    for row, number in enumerate(numbers):
+        expected.setdefault(number, []).append(row)
+    assert found == expected
+    assert list(found) == sorted(found)
