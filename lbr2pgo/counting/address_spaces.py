@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lbr2pgo.counting._translation import translate
 from lbr2pgo.counting.mapping_history import NONE, MappingHistory
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.space_event_log import MMAP, as_log
@@ -26,8 +27,7 @@ from lbr2pgo.support.addresses import (
 )
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins, distinct, rows_by
-from lbr2pgo.support.intervals import interval_of
+from lbr2pgo.support.distinct import begins, distinct
 
 ANY_PID = -1
 """The pid of samples that don't say theirs: they see the mappings of all processes and times, the
@@ -164,6 +164,7 @@ class AddressSpaces:
         self._shows = shows
         self.pieces: list[Pieces] = []
         self._bounds = np.zeros((0, 2), np.uint64)
+        self._offsets, self._pieces = np.zeros(1, np.int64), np.zeros((0, 3), np.uint64)
         self._numbers: dict[Pieces, int] = {}
         self._only: int | None = None
         self._events = as_log(events).concerning(self._shows_any, self._code())
@@ -306,22 +307,21 @@ class AddressSpaces:
         self, spaces: I64 | int, addresses: RuntimeAddresses
     ) -> tuple[PlacedAddresses, I64]:
         """The same, but with the number of its space's piece that each lies in, -1 outside."""
-        image = placed_addresses(np.zeros(addresses.shape, np.uint64))
-        piece = np.full(addresses.shape, -1)
-        for space, rows in rows_by(np.broadcast_to(spaces, len(addresses))):
-            if space >= 0:
-                image[rows], piece[rows] = self._in_pieces(space, addresses[rows])
-        return image, piece
+        columns = addresses if addresses.ndim > 1 else addresses[:, np.newaxis]
+        of_rows = np.broadcast_to(np.asarray(spaces), len(addresses))
+        image, piece = translate(of_rows, columns, *self._tables)
+        return placed_addresses(image.reshape(addresses.shape)), piece.reshape(addresses.shape)
 
-    def _in_pieces(self, space: int, addresses: RuntimeAddresses) -> tuple[PlacedAddresses, I64]:
-        """Of one space."""
-        pieces = self.pieces[space]
-        starts = np.array([p.start for p in pieces], dtype=np.uint64)
-        ends = np.array([p.end for p in pieces], dtype=np.uint64)
-        biases = np.array([p.bias & LAST_ADDRESS for p in pieces], dtype=np.uint64)
-        piece = interval_of(starts, ends, addresses)
-        image = np.where(piece >= 0, addresses - biases[piece], np.uint64(0))
-        return placed_addresses(image), piece
+    @property
+    def _tables(self) -> tuple[I64, U64]:
+        """Where the pieces of each space begin (s + 1,), and all pieces (p, 3), for `translate`."""
+        new = self.pieces[len(self._offsets) - 1 :]
+        if new:
+            rows = [(p.start, p.end, p.bias & LAST_ADDRESS) for pieces in new for p in pieces]
+            ends = self._offsets[-1] + np.cumsum([len(pieces) for pieces in new])
+            self._offsets = np.concatenate([self._offsets, ends])
+            self._pieces = np.concatenate([self._pieces, np.array(rows, np.uint64)])
+        return self._offsets, self._pieces
 
     def runs_to_image(self, spaces: I64, runs: RuntimeAddresses) -> tuple[PlacedAddresses, Bools]:
         """Translate runs (n, 2) of several spaces, and tell which are of the image (n,).

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.evidence._first_times import note
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import Tabular, table
 
 _NEVER = np.uint64(np.iinfo(np.uint64).max)
@@ -48,24 +48,20 @@ class FirstTimeCollector:
     def add(self, samples: Samples) -> None:
         """Look at a batch."""
         batch = samples.batch
-        order = np.argsort(batch.time, kind="stable")
-        entries = np.diff(batch.offsets)[order]
-        rows_of = numbers_in(batch.offsets[order], batch.offsets[order + 1])
-        step = 2 * (np.repeat(batch.offsets[order + 1], entries) - 1 - rows_of).astype(np.uint64)
-        time = np.repeat(batch.time[order], entries)
-        process = np.repeat(batch.pid[order], entries).astype(np.uint64)
-        spaces = np.repeat(samples.spaces[order], entries)
-        for end, side in ((batch.from_, 0), (batch.to, 1)):
-            image, inside = self._spaces.to_image(spaces, end[rows_of])
-            number = self._numbers(image[inside], np.uint64(0), process[inside])
-            self._take_first(number, time[inside], step[inside] + np.uint64(side))
-            self._take_last(number, time[inside])
+        sizes = np.diff(batch.offsets)
+        older = np.repeat(batch.offsets[1:], sizes) - 1 - np.arange(len(batch.entries))
+        step = 2 * older.astype(np.uint64)
+        time, process = np.repeat(batch.time, sizes), np.repeat(batch.pid.astype(np.uint64), sizes)
+        ends = runtime_addresses(batch.entries[:, :2])
+        image, inside = self._spaces.to_image(np.repeat(samples.spaces, sizes), ends)
+        for side, at in enumerate(inside.T):
+            source = np.zeros(np.count_nonzero(at), np.uint64)
+            number = self._number(placed_addresses(image[at, side]), source, process[at])
+            self._note(number, time[at], step[at] + np.uint64(side), time[at])
 
-    def _numbers(
-        self, address: U64 | PlacedAddresses, source: U64 | np.uint64, process: U64
-    ) -> I64:
+    def _number(self, address: PlacedAddresses, source: U64, process: U64) -> I64:
         """Of ends in processes; new ones have no times yet."""
-        number = self._ids.number_rows(address, np.zeros(len(address), np.uint64) + source, process)
+        number = self._ids.number_rows(address, source, process)
         new = len(self._ids) - len(self._first)
         self._first, self._step = (
             np.concatenate([each, np.full(new, _NEVER)]) for each in (self._first, self._step)
@@ -73,31 +69,15 @@ class FirstTimeCollector:
         self._last = np.concatenate([self._last, np.zeros(new, np.uint64)])
         return number
 
-    def _take_first(self, number: I64, time: U64, step: U64) -> None:
-        """Take ascending times; where a number comes again, numpy keeps what is assigned last."""
-        before = self._first
-        self._first = before.copy()
-        self._first[number[::-1]] = time[::-1]
-        np.minimum(self._first, before, out=self._first)
-        self._step[self._first < before] = _NEVER
-        is_first = time == self._first[number]
-        np.minimum.at(self._step, number[is_first], step[is_first])
-
-    def _take_last(self, number: I64, time: U64) -> None:
-        """Take ascending times, likewise."""
-        before = self._last
-        self._last = before.copy()
-        self._last[number] = time
-        np.maximum(self._last, before, out=self._last)
+    def _note(self, number: I64, earliest: U64, step: U64, latest: U64) -> None:
+        note(number, earliest, step, latest, self._first, self._step, self._last)
 
     def merge(self, other: FirstTimeCollector) -> None:
         """Take over what another one saw."""
         address, source, process = map(np.ascontiguousarray, other._ids.rows().T)
-        number = self._numbers(address, source + np.uint64(self._sources), process)
-        order = np.argsort(other._first, kind="stable")
-        self._take_first(number[order], other._first[order], other._step[order])
-        order = np.argsort(other._last, kind="stable")
-        self._take_last(number[order], other._last[order])
+        source += np.uint64(self._sources)
+        number = self._number(placed_addresses(address), source, process)
+        self._note(number, other._first, other._step, other._last)
         self._sources += other._sources
 
     def result(self) -> FirstTimes:
