@@ -12,7 +12,7 @@ import numpy as np
 
 from lbr2pgo.counting._translation import translate
 from lbr2pgo.counting.mapping_history import NONE, MappingHistory
-from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.address_space_events import ANY_PID, Mmap, SpaceEvent
 from lbr2pgo.model.space_event_log import MMAP, as_log
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.support.addresses import (
@@ -28,10 +28,6 @@ from lbr2pgo.support.addresses import (
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, distinct
-
-ANY_PID = -1
-"""The pid of samples that don't say theirs: they see the mappings of all processes and times, the
-later over the earlier."""
 
 _MOST_MAPPINGS = 64
 """Nobody records that a library was closed, so what a process mapped only ever grows; of an image
@@ -56,6 +52,8 @@ def pieces_of(event: Mmap, layout: ImageLayout) -> Pieces:
 
     The mapping may start in the page before the segment and may span several segments.
     """
+    if event.is_as_linked:
+        return loaded(layout, 0)
     pieces = []
     for segment in layout.segments:
         if not segment.executable:

@@ -12,9 +12,9 @@ from functools import partial
 import numpy as np
 
 from lbr2pgo.counting._file_spans import FileSpans
-from lbr2pgo.counting.address_spaces import ANY_PID, Piece, overlaid
+from lbr2pgo.counting.address_spaces import Piece, overlaid
 from lbr2pgo.counting.mapping_history import NONE, MappingHistory
-from lbr2pgo.model.address_space_events import KERNEL_PID, MEMORY
+from lbr2pgo.model.address_space_events import ANY_PID, KERNEL_PID, MEMORY
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.space_event_log import MMAP, SpaceEventLog
 from lbr2pgo.support.addresses import LAST_ADDRESS, RuntimeAddresses

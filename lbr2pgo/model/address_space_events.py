@@ -10,6 +10,11 @@ from lbr2pgo.support.addresses import LAST_ADDRESS, FileOffset, RuntimeAddress
 KERNEL_PID = -1
 """The pid under which perf reports mappings of the kernel and its modules."""
 
+ANY_PID = -1
+"""The pid of samples that don't say theirs: they see the mappings of all processes and times, the
+later over the earlier."""
+
+_WHOLE = (1 << 63) - 1
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]")
 MEMORY = "//"
 """How perf begins the paths of memory that shows no file: `//anon`, `//toolong`."""
@@ -47,6 +52,16 @@ class Mmap(NamedTuple):
     def is_code_of_file(self) -> bool:
         """Whether a program or a library was mapped, and not the kernel's code or memory."""
         return self.executable and self.pid != KERNEL_PID and is_file(self.path)
+
+    @property
+    def is_as_linked(self) -> bool:
+        """Whether the file's addresses are as it links them (`as_linked`)."""
+        return self.start == 0 and self.length == _WHOLE
+
+
+def as_linked(pid: int, path: str, build_id: str | None) -> Mmap:
+    """What stands for a file where a source tells its addresses as the file links them."""
+    return Mmap(pid, pid, 0, RuntimeAddress(0), _WHOLE, FileOffset(0), path, build_id)
 
 
 class Fork(NamedTuple):

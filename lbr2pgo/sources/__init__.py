@@ -31,6 +31,7 @@ _MODULES = (
     "preaggregated",
     "autofdo_text",
     "pprof_profile",
+    "otlp_profile",
     "uprof",
     "branch_csv",
 )

@@ -76,6 +76,8 @@ class SourceInfo:
     """Why no entry can have cycles, and what to do: a sentence; None where that is not known."""
     no_predictions: str | None = None
     """Why none says how it was predicted, likewise."""
+    advice: str | None = None
+    """What would tell more: a sentence."""
     is_exact: bool = False
     """Every branch of a run is counted: no number is chance."""
     details: Mapping[str, str] = field(default_factory=dict)

@@ -9,6 +9,7 @@ Source: protobuf.dev, Encoding.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _LONGEST = 10
@@ -16,6 +17,16 @@ _LONGEST = 10
 
 Field = tuple[int, int | memoryview]
 """Its number, and its value."""
+
+
+class Opening(NamedTuple):
+    """How a field begins."""
+
+    field: int
+    has_bytes: bool
+    begin: int
+    """Of its bytes."""
+    past: int
 
 
 def fields_of(message: memoryview) -> Iterator[Field]:
@@ -41,6 +52,11 @@ def fields_of(message: memoryview) -> Iterator[Field]:
         yield key >> 3, content if kind == _BYTES else int.from_bytes(content, "little")
 
 
+def numbers_in(message: memoryview) -> dict[int, int]:
+    """The numbers of a message, the last of each field."""
+    return {field: number for field, number in fields_of(message) if isinstance(number, int)}
+
+
 def numbers_of(value: int | memoryview) -> Iterator[int]:
     """Those of a repeated field, which may be packed."""
     if isinstance(value, int):
@@ -50,6 +66,14 @@ def numbers_of(value: int | memoryview) -> Iterator[int]:
     while at < len(value):
         number, at = _number(value, at)
         yield number
+
+
+def opening_of(message: memoryview, at: int) -> Opening:
+    """How the field there begins, whole or not; raises ValueError where none does."""
+    key, at = _number(message, at)
+    has_bytes = key & 7 == _BYTES
+    size, begin = _number(message, at) if has_bytes else (0, at)
+    return Opening(key >> 3, has_bytes, begin, begin + size)
 
 
 def _number(message: memoryview, at: int) -> tuple[int, int]:

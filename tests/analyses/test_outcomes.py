@@ -12,9 +12,9 @@ from builders.recordings import RECORDED, TESTBINS
 from builders.sources import Sample
 
 from lbr2pgo.analyses.outcomes import estimate, outcomes
-from lbr2pgo.counting.address_spaces import ANY_PID
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.counting.sample_reading import SampleReading
+from lbr2pgo.model.address_space_events import ANY_PID
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.model.exact_counts import ExactCounts
 from lbr2pgo.program.program import Program

@@ -1,4 +1,4 @@
-"""A plain writer of Protocol Buffers messages, and of pprof's profiles."""
+"""A plain writer of Protocol Buffers messages, of pprof's profiles and of OpenTelemetry's."""
 
 from __future__ import annotations
 
@@ -48,3 +48,15 @@ def pprof(
     parts += [field(4, message(_1=i, _2=1, _3=a)) for i, a in enumerate(places, 1)]
     parts += [field(6, text.encode()) for text in texts]
     return gzip.compress(b"".join([*parts, field(12, period)]), mtime=0)
+
+
+def otlp(samples: Sequence[tuple[int, int]], *, path: str = "/app") -> bytes:
+    """A profile of addresses and values in one file, as this links them."""
+    texts = ["", "samples", "count", path]
+    tables = [field(1, b""), field(1, message(_4=3)), field(2, b"")]
+    tables += [field(2, message(_1=1, _2=address)) for address, _ in samples]
+    tables += [field(5, text.encode()) for text in texts] + [field(7, b"")]
+    tables += [field(7, message(_1=number(i))) for i in range(1, len(samples) + 1)]
+    rows = [field(2, message(_1=i, _4=number(value))) for i, (_, value) in enumerate(samples, 1)]
+    profile = field(1, message(_1=1, _2=2)) + b"".join(rows)
+    return field(1, field(2, field(2, profile))) + field(2, b"".join(tables))

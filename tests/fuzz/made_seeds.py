@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
 import struct
 import subprocess
@@ -13,10 +14,20 @@ from pathlib import Path
 from builders import jit, kernels
 from builders import perf_data as build
 from builders.perf_data import Event, Sample
+from builders.protobuf import otlp, pprof
 from seeds import BINARY, TESTBINS
 
 SOURCE = TESTBINS / "src" / "interp.c"
 _UNWINDING_RESULT, _META_INFO, _FILE = 32776, 128, 129  # simpleperf: record.h, record_file_format.h
+
+
+def processor_samples() -> Iterable[bytes]:
+    """Profiles of pprof's, packed and plain, and of OpenTelemetry's."""
+    samples, path = [(0x1100, 3), (0x1104, 2)], str(BINARY)
+    packed = pprof(samples, path=path)
+    yield packed
+    yield gzip.decompress(packed)
+    yield otlp(samples, path=path)
 
 
 def jitdumps() -> Iterable[bytes]:

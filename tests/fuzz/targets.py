@@ -26,6 +26,8 @@ from seeds import BINARY, RECORDING, Seeds
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count import count
+from lbr2pgo.counting.count_instructions import count_instructions
+from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.dumping import profile as written
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.exact_counts import ExactCounts
@@ -80,6 +82,13 @@ def recording(data: bytes) -> None:
             pass
     with suppress(Lbr2pgoError):  # of another program
         count(source, program.image.layout, None, program.address_of)
+    source.health()
+
+
+def samples_of_instructions(data: bytes) -> None:
+    """Any recording, for the instructions that its samples interrupted."""
+    source = open_source(_file(data))
+    count_instructions(source, ImageFacts(_program().image.layout))
     source.health()
 
 
@@ -290,6 +299,7 @@ TARGETS = {
     ),
     "other_text": Target(recording, seeds.text(seeds.RANGES, seeds.RECORDS)),
     "uprof": Target(recording, seeds.text(seeds.UPROF)),
+    "processor_samples": Target(samples_of_instructions, made_seeds.processor_samples),
     "registers": Target(
         recording, seeds.text(seeds.INTEL, seeds.INTEL_JSON, seeds.AMD, seeds.ARM)
     ),

@@ -10,19 +10,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders import perf_data as build
 from builders.fixtures import Run, Tool
 from builders.instruction_samples import drawn, preaggregated
-from builders.protobuf import field, message, number, pprof
-from builders.recordings import PIE, RECORDING
+from builders.perf_data import Event
+from builders.protobuf import field, message, pprof
+from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
 import lbr2pgo
 from lbr2pgo.analyses.judging import exact_edges_of
+from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count_instructions import count_instructions
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.program.program import Program
+from lbr2pgo.reports.build import ReportOptions, make_report
+from lbr2pgo.reports.exports import EXPORTS
 from lbr2pgo.sources import open_source
-from lbr2pgo.sources.base import Addresses
-from lbr2pgo.sources.pprof_profile import PprofProfile
+from lbr2pgo.sources.pprof_profile import FORMAT
+from lbr2pgo.sources.processor_samples import ProcessorSamples
 from lbr2pgo.support.errors import InputError
 
 EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
@@ -39,7 +44,8 @@ func main() {
 """
 
 
-def rows(source: PprofProfile) -> list[tuple[int, int]]:
+def rows(source: object) -> list[tuple[int, int]]:
+    assert isinstance(source, ProcessorSamples)
     (batch,) = source.batches()
     return list(zip(batch.ip.tolist(), batch.weight.tolist(), strict=True))
 
@@ -58,7 +64,7 @@ def test_leaves_and_values_are_read(write) -> None:
     content = pprof([(0x1010, 3), (0x1020, 4)], start=0x1000, limit=0x2000, build_id="ab")
     for packed in (content, gzip.decompress(content)):
         source = open_source(write(packed))
-        assert isinstance(source, PprofProfile)
+        assert isinstance(source, ProcessorSamples)
         assert rows(source) == [(0x1010, 3), (0x1020, 4)]
         assert source.info.build_ids == {"/app": "ab"}
         assert source.info.events[0].name == "samples"
@@ -69,20 +75,7 @@ def test_leaves_and_values_are_read(write) -> None:
 
 def test_times_are_counted_by_their_period(write) -> None:
     content = pprof([(16, 30_000_000)], measure=("cpu", "nanoseconds"), period=10_000_000)
-    assert rows(PprofProfile(write(content))) == [(16, 3)]
-
-
-def test_addresses_as_files_link_them(write) -> None:
-    profile = bytearray(gzip.decompress(pprof([(16, 3)])))
-    profile += field(3, message(_1=2, _5=3))
-    profile += field(4, message(_1=7, _2=2, _3=99)) + field(4, message(_1=8, _2=1))
-    for location, value in ((7, 5), (8, 2)):
-        profile += field(2, message(_1=number(location), _2=number(value)))
-    source = PprofProfile(write(bytes(profile)))
-    assert source.info.addresses is Addresses.IMAGE
-    assert source.space_events() == ()
-    assert rows(source) == [(16, 3)]
-    assert sorted(source.health().values()) == [2, 5]
+    assert rows(open_source(write(content))) == [(16, 3)]
 
 
 def test_samples_count_as_in_another_format(write, tmp_path: Path) -> None:
@@ -98,18 +91,55 @@ def test_samples_count_as_in_another_format(write, tmp_path: Path) -> None:
         samples, start=base, limit=base + segment.file_size, offset=segment.file_offset,
         path=str(PIE), build_id=program.image.build_id or "",
     )  # fmt: skip
-    linked = pprof(list(zip(address.tolist(), count.tolist(), strict=True)))
+    linked = pprof(list(zip(address.tolist(), count.tolist(), strict=True)), path=str(PIE))
     facts = ImageFacts(program.image.layout)
     wanted = count_instructions(open_source(text), facts).counts
     for content in (moved, linked):
         found = count_instructions(open_source(write(content)), facts).counts
         assert found.address.tolist() == wanted.address.tolist()
         assert found.count.tolist() == wanted.count.tolist()
+
+
+def test_members_of_gzip_are_one_profile(write) -> None:
+    whole = gzip.decompress(pprof([(16, 3)]))
+    packed = gzip.compress(whole[:9]) + gzip.compress(whole[9:])
+    assert rows(open_source(write(packed))) == [(16, 3)]
+
+
+def test_the_same_samples_as_perf_data_make_the_same_profile(tmp_path: Path) -> None:
+    program = Program.open(STATIC)
+    exact = Path(str(STATIC_RECORDING).replace(".perf.data", ".exact.npz"))
+    address, count = drawn(exact_edges_of(exact, program), program, 3000)
+    samples = list(zip(address.tolist(), count.tolist(), strict=True))
+    ips = [each for each, times in samples for _ in range(times)]
+    event = Event(build.IP | build.TID | build.TIME)
+    (tmp_path / "perf.data").write_bytes(
+        recorded([()] * len(ips), ips=ips, event=event, path=str(STATIC))
+    )
+    (tmp_path / "cpu.pprof").write_bytes(
+        pprof(samples, start=0x202000, limit=0x2A2000, offset=0x1000, path=str(STATIC))
+    )
     made = []
-    for recording in (text, tmp_path / "a.pprof"):
-        lbr2pgo.convert(recording, PIE, no_lbr=True, llvm=tmp_path / "prof")
-        made.append((tmp_path / "prof").read_bytes())
-    assert made[0] == made[1]
+    for name in ("perf.data", "cpu.pprof"):
+        done = lbr2pgo.convert(tmp_path / name, STATIC, no_lbr=True, fdata=tmp_path / "fdata")
+        made.append((tmp_path / "fdata").read_bytes())
+        assert any("branch recorder" in note for note in done.notes) == (name == "cpu.pprof")
+    assert made[0] == made[1] != b""
+
+
+@pytest.mark.parametrize("form", ["pprof", "otlp"])
+def test_our_own_export_holds_how_often_instructions_ran(tmp_path: Path, form: str) -> None:
+    if form == "otlp":
+        pytest.importorskip("opentelemetry.proto.profiles.v1development.profiles_pb2")
+    report = make_report(ReportOptions((RECORDING,), PIE, libraries=False, tables=False, code=True))
+    path = tmp_path / "own"
+    path.write_bytes(EXPORTS[form].write(report))
+    layout = Program.open(PIE).image.layout
+    found = count_instructions(open_source(path), ImageFacts(layout)).counts
+    flow = convert(ConvertOptions((RECORDING,), PIE)).flow
+    ran = flow.executed > 0
+    assert found.address.tolist() == flow.instructions.address[ran].tolist()
+    assert found.count.tolist() == flow.executed[ran].tolist()
 
 
 @pytest.mark.parametrize(
@@ -118,22 +148,35 @@ def test_samples_count_as_in_another_format(write, tmp_path: Path) -> None:
         (pprof([(0, 3)]), "has names of functions, and no addresses"),
         (pprof([(16, 3)], measure=("alloc_space", "bytes")), "it tells of alloc_space, and not of"),
         (pprof([(16, 3)])[:-9], "it is cut off"),
+        (pprof([(16, 3)]) + b"junk", "something else stands behind its end"),
         (gzip.decompress(pprof([(16, 3)]))[:-1], "is cut off"),
-        (field(1, message(_1=1, _2=2)), "it lacks texts"),
-        (field(9, 5), "it has no samples"),
+        (field(1, message(_1=1, _2=2)), "its tables lack an entry"),
         (gzip.compress(bytes(1 << 20) * 300), "larger than 256 MiB"),
         (
             gzip.compress(field(1, message(_1=1)) + b"\x32\x00" * (1 << 21)),
             "more than 1,048,576 texts",
         ),
-        (pprof([(16, 1 << 63)]), "it has no samples"),
+        (pprof([(16, 1 << 63)]), "has no samples"),
+        (pprof([(16, 3), (17, 5)], measure=("cpu", "nanoseconds")), "not the period"),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_what_can_not_be_used(write, content: bytes, why: str) -> None:
     with pytest.raises(InputError, match=why) as caught:
-        PprofProfile(write(content))
+        FORMAT.open(write(content))
     assert "a.pprof" in str(caught.value)
+
+
+def test_what_tells_of_memory_is_refused_whatever_its_default(write) -> None:
+    content = gzip.decompress(pprof([(16, 3)], measure=("allocs", "count"))) + field(14, 1)
+    with pytest.raises(InputError, match="it tells of allocs, and not of processors"):
+        open_source(write(content))
+
+
+def test_another_build_is_refused(write) -> None:
+    content = pprof([(0x1100, 5000)], path=str(PIE), build_id="abcd")
+    with pytest.raises(InputError, match=r"another build than the recorded .*abcd there"):
+        lbr2pgo.convert(write(content), PIE, no_lbr=True, fdata=write(content).with_name("f"))
 
 
 def test_other_files_are_none(write) -> None:
@@ -155,5 +198,5 @@ def test_go_s_own_profile(tmp_path: Path, tool: Tool, run: Run) -> None:
     wanted: Counter[int] = Counter()
     for count, leaf in told:
         wanted[int(places[leaf], 16)] += int(count)
-    assert dict(rows(PprofProfile(profile))) == wanted
+    assert dict(rows(open_source(profile))) == wanted
     assert wanted.total() > 10

@@ -7,7 +7,7 @@ from builders.protobuf import field, number
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.sources.protobuf import fields_of, numbers_of
+from lbr2pgo.sources.protobuf import fields_of, numbers_in, numbers_of, opening_of
 
 
 def read(message: bytes) -> list[tuple[int, int | bytes]]:
@@ -23,6 +23,15 @@ def test_fields_of_every_wire_type() -> None:
 @given(st.lists(st.tuples(st.integers(1, 1 << 28), st.integers(0, (1 << 64) - 1) | st.binary())))
 def test_what_was_written_is_read(fields: list[tuple[int, int | bytes]]) -> None:
     assert read(b"".join(field(key, value) for key, value in fields)) == fields
+
+
+def test_the_numbers_of_a_message() -> None:
+    assert numbers_in(memoryview(field(1, 5) + field(2, b"x") + field(1, 7))) == {1: 7}
+
+
+def test_how_a_field_begins_that_may_be_cut_off() -> None:
+    assert opening_of(memoryview(b"\0" + field(3, b"text")[:3]), 1) == (3, True, 3, 7)
+    assert opening_of(memoryview(field(4, 300)), 0) == (4, False, 1, 1)
 
 
 def test_packed_numbers() -> None:

@@ -62,6 +62,8 @@ class ReplayingInstructions(Replaying):
         """See `Replaying`."""
         yield from match_notes(found)
         yield from precision_notes(source.info)
+        if source.info.advice is not None:
+            yield source.info.advice
 
     def notes_of(self, flow: Flow) -> Iterator[str]:
         """See `Replaying`."""

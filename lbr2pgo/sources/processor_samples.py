@@ -1,0 +1,203 @@
+"""What profilers of processors keep: how often each instruction was interrupted, in which file.
+
+`--no-lbr` takes such samples. Each counts for its leaf. Its address is of the process, or as the
+file links it (Parca, the OpenTelemetry agent): that shows where addresses lie beside their mapping.
+Every mapping stands for a process of its own, since files of several hosts and processes may share
+a profile.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from lbr2pgo.model.address_space_events import ANY_PID, Mmap, SpaceEvent, as_linked
+from lbr2pgo.model.branch_stacks import BranchStacks
+from lbr2pgo.sources.base import Addresses, EventInfo, ShownShortly, SourceInfo, SymbolResolver
+from lbr2pgo.support.addresses import FileOffset, RuntimeAddress, runtime_addresses
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.errors import InputError, readable
+
+LARGEST = 1 << 28
+"""Bytes of a profile, unpacked."""
+MOST = 1 << 20
+"""Texts, mappings and locations of a profile."""
+_CURE = "Export samples of processors anew, with addresses: not folded stacks, nor a heap's."
+_OF_PROCESSORS = (
+    "samples", "sample", "cpu", "process_cpu", "on-cpu", "instructions", "cycles", "cpu-cycles",
+    "cpu-clock", "task-clock",
+)  # fmt: skip
+"""Sample types that tell where a processor was, the best first."""
+_EVENT_SUFFIXES = ("_sample", "_event")
+"""Of perf's events (google/perf_data_converter: src/perf_to_profile_lib)."""
+_SHORTEST_PERIOD = 100_000
+"""Nanoseconds between samples of a processor, at least."""
+_UNPLACED = "samples without an address"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedFile:
+    """A file in memory; its start may be 0."""
+
+    start: int
+    limit: int
+    offset: int
+    path: str
+    build_id: str | None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether anything tells which file it is."""
+        return bool(self.path or self.build_id)
+
+    def event(self, pid: int, addresses: Sequence[int]) -> Mmap:
+        """The mapping, in which there are these addresses, of a process."""
+        if self.start and all(self.start <= each < self.limit for each in addresses):
+            return Mmap(
+                pid, pid, 0, RuntimeAddress(self.start), self.limit - self.start,
+                FileOffset(self.offset), self.path, self.build_id,
+            )  # fmt: skip
+        return as_linked(pid, self.path, self.build_id)
+
+
+Leaf = tuple[int, int]
+"""The number of a mapping, and an address; of which 0 is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leaves:
+    """What is used of a profile."""
+
+    samples: Mapping[Leaf, int]
+    """How often each was interrupted."""
+    files: Mapping[int, MappedFile]
+    measure: str
+    period: int | None
+    """Events between samples."""
+
+
+class ProcessorSamples(ShownShortly):
+    """A `StackSource` of samples without stacks; raises InputError where there is no address."""
+
+    def __init__(self, path: Path, form: str, leaves: Leaves) -> None:
+        """`form` is what its format is called."""
+        if not any(leaves.samples.values()):
+            raise InputError("has no samples", where=str(path), cure=_CURE)
+        if not any(address for _, address in leaves.samples):
+            raise InputError(
+                "has names of functions, and no addresses", where=str(path), cure=_CURE
+            )
+        self._path, self._form, self._leaves = path, form, leaves
+
+    @property
+    def info(self) -> SourceInfo:
+        """What its mappings and its sample type tell."""
+        files = self._leaves.files.values()
+        return SourceInfo(
+            str(self._path),
+            self._form,
+            Addresses.RUNTIME if self._events else Addresses.IMAGE,
+            # Timers interrupt anywhere behind what took the time.
+            (EventInfo(self._leaves.measure, precise_ip=0, period=self._leaves.period),),
+            {each.path: each.build_id for each in files if each.path and each.build_id},
+            advice="samples of a processor tell branches only roughly; a branch recorder "
+            "(lbr2pgo record) tells more",
+        )
+
+    def space_events(self) -> Sequence[SpaceEvent]:
+        """A mapping for each file that samples are in; none where no file is known."""
+        return self._events
+
+    @cached_property
+    def _pids(self) -> dict[int, int]:
+        """Of each mapping that has samples and a file."""
+        files = self._leaves.files
+        seen = sorted({number for number, address in self._leaves.samples if address})
+        named = (number for number in seen if number in files and files[number].is_named)
+        return {number: pid for pid, number in enumerate(named, 1)}
+
+    @cached_property
+    def _events(self) -> list[SpaceEvent]:
+        addresses: dict[int, list[int]] = {number: [] for number in self._pids}
+        for number, address in self._leaves.samples:
+            if address and number in addresses:
+                addresses[number].append(address)
+        files = self._leaves.files
+        return [files[number].event(pid, addresses[number]) for number, pid in self._pids.items()]
+
+    def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
+        """All at once."""
+        placed = [(*leaf, weight) for leaf, weight in self._leaves.samples.items() if leaf[1]]
+        mapping, ip, weight = zip(*placed, strict=True)
+        size = len(placed)
+        yield BranchStacks(
+            np.zeros((0, 3), np.uint64),
+            np.zeros(size + 1, np.int64),
+            np.array([self._pids.get(number, ANY_PID) for number in mapping], np.int32),
+            np.zeros(size, np.int32),
+            np.zeros(size, np.uint64),
+            np.zeros(size, np.int32),
+            runtime_addresses(np.array(ip, np.uint64)),
+            np.array(weight, np.uint64),
+        )
+
+    def health(self) -> Mapping[str, int]:
+        """Samples that have no address."""
+        lost = sum(w for (_, address), w in self._leaves.samples.items() if not address)
+        return {_UNPLACED: lost} if lost else {}
+
+
+def profile_of(path: Path, form: str, parse: Callable[[bytes], Leaves]) -> ProcessorSamples:
+    """The profile in a file, whose format is called `form`.
+
+    `parse` raises ValueError, or IndexError, for what can't be used: InputError is made of it.
+    """
+    try:
+        with readable(path):
+            if path.stat().st_size > LARGEST:
+                raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
+            content = path.read_bytes()
+        leaves = parse(content)
+    except (ValueError, IndexError) as error:
+        reason = "its tables lack an entry" if isinstance(error, IndexError) else error
+        what = f"is no {form} profile that can be used: {reason}"
+        raise InputError(what, where=str(path), cure=_CURE) from None
+    return ProcessorSamples(path, form, leaves)
+
+
+def column_of(sample_types: Sequence[str]) -> int:
+    """Of the sample type that tells best where a processor was; raises ValueError for none."""
+    plain = [_without_suffix(name) for name in sample_types]
+    for wanted in _OF_PROCESSORS:
+        if wanted in plain:
+            return plain.index(wanted)
+    raise ValueError(f"it tells of {', '.join(sample_types)}, and not of processors")
+
+
+def _without_suffix(sample_type: str) -> str:
+    for suffix in _EVENT_SUFFIXES:
+        sample_type = sample_type.removesuffix(suffix)
+    return sample_type
+
+
+def build_id_of(text: str) -> str | None:
+    """A build-id, or None for other texts: some profilers put names and hashes there."""
+    known = text.lower()
+    is_hex = len(known) % 2 == 0 and all(digit in "0123456789abcdef" for digit in known)
+    return known if known and is_hex else None
+
+
+def counted_times(times: Counter[Leaf], period: int) -> Counter[Leaf]:
+    """How many samples nanoseconds come to, of a period of so many, 0 where none is known.
+
+    What all have in common is the period then. Raises ValueError where that is none.
+    """
+    known = period or math.gcd(*times.values())
+    if times.total() and not period and known < _SHORTEST_PERIOD:
+        raise ValueError("it tells nanoseconds, and not the period of its samples")
+    return Counter({leaf: max(1, time // known) for leaf, time in times.items() if time})

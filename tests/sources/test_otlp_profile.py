@@ -1,0 +1,163 @@
+"""OpenTelemetry's profiles, as its own classes write them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders.protobuf import field, otlp, pprof
+
+from lbr2pgo.sources import format_of, open_source
+from lbr2pgo.sources.otlp_profile import FORMAT
+from lbr2pgo.sources.processor_samples import ProcessorSamples
+from lbr2pgo.support.errors import InputError
+
+profiles = pytest.importorskip("opentelemetry.proto.profiles.v1development.profiles_pb2")
+TEXTS = ("", "samples", "count", "cpu", "nanoseconds", "/bin/app", "/lib/so", "build", "off_cpu")
+BUILD_ID = "process.executable.build_id.gnu"
+
+
+class Data:
+    """A file of two mappings and three stacks of two locations each."""
+
+    def __init__(self) -> None:
+        self.data = profiles.ProfilesData()
+        self.tables = tables = self.data.dictionary
+        tables.string_table.extend([*TEXTS, BUILD_ID])
+        for table in ("mapping", "location", "function", "link", "attribute", "stack"):
+            getattr(tables, f"{table}_table").add()
+        made = tables.attribute_table.add(key_strindex=len(TEXTS))
+        made.value.string_value = "ABCD"
+        tables.attribute_table.add(key_strindex=7).value.string_value = "12"
+        tables.mapping_table.add(
+            memory_start=0x1000, memory_limit=0x9000, file_offset=0x200, filename_strindex=5,
+            attribute_indices=[2, 1],
+        )  # fmt: skip
+        tables.mapping_table.add(filename_strindex=6)
+        for mapping, address in ((1, 0x1010), (1, 0x1020), (2, 0x40)):
+            tables.location_table.add(mapping_index=mapping, address=address)
+        for leaf in (1, 2, 3):
+            tables.stack_table.add(location_indices=[leaf, 1])
+        self.scope = self.data.resource_profiles.add().scope_profiles.add()
+
+    def profile(
+        self, kind: tuple[int, int], samples: Sequence[dict[str, Any]], **told: Any
+    ) -> None:
+        profile = self.scope.profiles.add(**told)
+        profile.sample_type.type_strindex, profile.sample_type.unit_strindex = kind
+        for sample in samples:
+            profile.samples.add(**sample)
+
+    def open(self, path: Path) -> ProcessorSamples:
+        path.write_bytes(self.data.SerializeToString())
+        source = open_source(path)
+        assert isinstance(source, ProcessorSamples)
+        return source
+
+
+def rows(source: ProcessorSamples) -> list[tuple[int, int, int]]:
+    (batch,) = source.batches()
+    columns = (batch.pid, batch.ip, batch.weight)
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def test_leaves_of_all_profiles_are_added_up(tmp_path: Path) -> None:
+    data = Data()
+    data.profile((1, 2), [{"stack_index": 1, "values": [3]}, {"stack_index": 3, "values": [2]}])
+    data.profile((1, 2), [{"stack_index": 1, "timestamps_unix_nano": [7, 8]}])
+    data.profile((8, 4), [{"stack_index": 2, "values": [1 << 40]}])
+    source = data.open(tmp_path / "a.otlp")
+    assert rows(source) == [(1, 0x1010, 5), (2, 0x40, 2)]
+    assert source.info.format == "otlp"
+    assert source.info.build_ids == {"/bin/app": "abcd"}
+    first, second = source.space_events()
+    assert (first.start, first.length, first.file_offset) == (0x1000, 0x8000, 0x200)
+    assert second.is_as_linked
+
+
+def test_nanoseconds_are_counted_by_the_period(tmp_path: Path) -> None:
+    data = Data()
+    samples = [{"stack_index": 2, "values": [40_000_000, 20_000_000]}]
+    data.profile((3, 4), samples, period=20_000_000)
+    assert rows(data.open(tmp_path / "a.otlp")) == [(1, 0x1020, 3)]
+
+
+def test_a_file_may_begin_with_its_tables_and_hold_empty_messages(tmp_path: Path) -> None:
+    data = Data()
+    data.profile((1, 2), [{"stack_index": 1, "values": [3]}])
+    path = tmp_path / "a.otlp"
+    tables = field(2, data.tables.SerializeToString())
+    profile = data.data.resource_profiles[0].SerializeToString()
+    for content in (tables + field(1, profile), field(1, field(1, b"") + profile) + tables):
+        path.write_bytes(content)
+        assert format_of(path) is FORMAT
+        source = open_source(path)
+        assert isinstance(source, ProcessorSamples)
+        assert rows(source) == [(1, 0x1010, 3)]
+
+
+def test_pprof_and_text_are_others(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(pprof([(16, 1)]))
+    assert format_of(path).name == "pprof"
+    for content in (
+        b"\n\n\n\n\n\n",
+        b"\n\x04text",
+        b"\n\x08\n\x0atoo long",
+        b"\n",
+        b"\x12\x02\x42\x00",
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match="no profile of a known format"):
+            format_of(path)
+
+
+def test_the_plain_writer_s_profile_is_read(tmp_path: Path) -> None:
+    content = otlp([(16, 3), (32, 4)])
+    assert profiles.ProfilesData.FromString(content).SerializeToString() == content
+    (tmp_path / "a").write_bytes(content)
+    source = open_source(tmp_path / "a")
+    assert isinstance(source, ProcessorSamples)
+    assert rows(source) == [(1, 16, 3), (1, 32, 4)]
+
+
+def without(data: Data, table: str) -> bytes:
+    data.tables.ClearField(table)
+    return bytes(data.data.SerializeToString())
+
+
+def with_sample(*, kind: tuple[int, int] = (1, 2), **sample: Any) -> Data:
+    data = Data()
+    data.profile(kind, [sample])
+    return data
+
+
+GOOD = {"stack_index": 1, "values": [3]}
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (Data().data.SerializeToString(), "it has no profiles"),
+        (without(with_sample(**GOOD), "stack_table"), "no table of stacks: another version"),
+        (without(with_sample(**GOOD), "string_table"), "its tables lack an entry"),
+        (with_sample(stack_index=9, values=[3]).data.SerializeToString(), "lack an entry"),
+        (with_sample(stack_index=1, values=[-3]).data.SerializeToString(), "has no samples"),
+        (with_sample(stack_index=0, values=[3]).data.SerializeToString(), "no addresses"),
+        (
+            with_sample(kind=(8, 4), **GOOD).data.SerializeToString(),
+            "it tells of off_cpu, and not of processors",
+        ),
+        (with_sample(**GOOD).data.SerializeToString()[:-3], "is cut off"),
+        (with_sample(**GOOD).data.SerializeToString() + field(1, 5), "field 1 holds a number"),
+    ],
+    ids=range(9),
+)
+def test_what_can_not_be_used(tmp_path: Path, content: bytes, why: str) -> None:
+    path = tmp_path / "a.otlp"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=why) as caught:
+        FORMAT.open(path)
+    assert "a.otlp" in str(caught.value)
