@@ -32,6 +32,8 @@ _MOST_ALIKE = 8
 """Blocks of one function with the same instructions, of which all are tried."""
 
 _Words = tuple[str, ...]
+_Candidate = tuple[float, int, bool]
+"""How much speaks for a pair, its later block, and whether anything else than instructions does."""
 
 
 def block_match(old: FunctionCode, new: FunctionCode) -> Mapping[int, int]:
@@ -56,7 +58,9 @@ class _Matching:
         self.to: dict[int, int] = {}
         self.of: dict[int, int] = {}
         self._known: dict[tuple[int, int], float] = {}
-        self._around: dict[int, dict[int, float]] = {}
+        self._unpaired = dict.fromkeys(range(len(old.blocks)))
+        self._speaks: dict[int, list[_Candidate]] = {}
+        """What speaks for pairs, which holds until a neighbour is paired."""
         self._alike = _numbers_of(block.loose for block in new.blocks)
         self._cases = _cases(old, new)
         self._old_ways, self._new_ways = _ways(old), _ways(new)
@@ -65,10 +69,11 @@ class _Matching:
     def pair(self, before: int, after: int) -> None:
         """Take two blocks for the same."""
         self.to[before], self.of[after] = after, before
-        self._around.pop(before + 1, None)
+        del self._unpaired[before]
+        self._speaks.pop(before + 1, None)
         for way in self._old_ways:
             for block in way(before, ()):
-                self._around.pop(block, None)
+                self._speaks.pop(block, None)
 
     def pair_cases(self) -> None:
         """Pair all blocks that every table leads to by the same entries."""
@@ -94,29 +99,29 @@ class _Matching:
         """Pair all that are each other's likest; returns how many more there are."""
         best: dict[int, tuple[float, int]] = {}
         wanted: dict[int, tuple[float, int]] = {}
-        for before in range(len(self.old.blocks)):
-            if before in self.to:
-                continue
-            for after, around in self._candidates(before).items():
-                if around or alone:
-                    score = self._likeness(before, after) + around
-                    if score >= least:
-                        best[before] = max(best.get(before, (0.0, 0)), (score, -after))
-                        wanted[after] = max(wanted.get(after, (0.0, 0)), (score, -before))
+        for before in self._unpaired:
+            for score, after, is_beside in self._candidates(before):
+                if score >= least and (alone or is_beside) and after not in self.of:
+                    best[before] = max(best.get(before, (0.0, 0)), (score, -after))
+                    wanted[after] = max(wanted.get(after, (0.0, 0)), (score, -before))
         count = len(self.to)
         for before, (_, after) in best.items():
             if wanted[-after][1] == -before:
                 self._pair_likely(before, -after)
         return len(self.to) - count
 
-    def _candidates(self, before: int) -> dict[int, float]:
-        """Blocks that one may have become, and what speaks for each beside its instructions."""
-        if before not in self._around:  # what was found holds until a neighbour is paired
-            self._around[before] = self._speaking(before)
-        around = self._around[before].items()
-        return {after: speaks for after, speaks in around if after not in self.of}
+    def _candidates(self, before: int) -> list[_Candidate]:
+        """Blocks that one may have become."""
+        if before not in self._speaks:
+            self._speaks[before] = [
+                (self._likeness(before, after) + around, after, around > 0)
+                for after, around in self._around(before).items()
+                if after not in self.of
+            ]
+        return self._speaks[before]
 
-    def _speaking(self, before: int) -> dict[int, float]:
+    def _around(self, before: int) -> dict[int, float]:
+        """What speaks for blocks that one may have become, beside their instructions."""
         alike = self._alike.get(self.old.blocks[before].loose, [])
         around = dict.fromkeys(alike if len(alike) <= _MOST_ALIKE else (), 0.0)
         degree = self._old_degree[before]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -117,6 +117,13 @@ class FunctionCode:
         return np.array([block.first for block in self.blocks], np.int64)
 
 
+@cache  # a program has each a hundred times
+def _word(said: str) -> str:
+    """What an instruction tells of what its block does."""
+    said = " ".join(said.split())
+    return "" if _PASSES.match(said) else _ADDRESS.sub("", said)
+
+
 class _Line(NamedTuple):
     """An instruction."""
 
@@ -196,9 +203,8 @@ class ProgramCode:
         for row, (address, kind, target, has_target) in enumerate(numbers, rows.start):
             to = number.get(target) if has_target and kind not in CALLS else None
             is_call = kind in CALLS or (to is None and kind in _JUMPS)
-            said = " ".join(texts.get(address, "").split())
             callee = self._callee(row) if is_call else None
-            word = "" if kind in _JUMPS or _PASSES.match(said) else _ADDRESS.sub("", said)
+            word = "" if kind in _JUMPS else _word(texts.get(address, ""))
             yield _Line(address - int(start), kind, to, callee, word)
 
     def _block(
