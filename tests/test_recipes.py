@@ -275,3 +275,58 @@ def test_two_builds_of_a_debian_package_are_one(tmp_path: Path, tool: Tool, run:
     run("dpkg-buildpackage", "-b", "-us", "-uc", "-d", cwd=place, env=env)
     (plain,) = tmp_path.glob("app_1.0_*.deb")
     assert plain.read_bytes() != made[0]
+
+
+NIXPKGS = """
+let
+  make = name: more: script: derivation ({
+    inherit name script;
+    system = builtins.currentSystem;
+    builder = "/bin/sh";
+    args = [ "-ec" ''PATH=@path@; export HOME=$PWD; eval "$script"'' ];
+  } // more);
+in {
+  lib = {
+    cleanSource = path: path;
+    optionalString = wanted: text: if wanted then text else "";
+  };
+  clangStdenv.mkDerivation = given: make given.pname (removeAttrs given [ "installPhase" ]) (
+    ''cp -r $src app; chmod -R +w app; cd app; make CC=clang-22 CFLAGS="$NIX_CFLAGS_COMPILE";''
+    + given.installPhase
+  );
+  runCommand = name: given: script: make name { } script;
+  qemu = null;
+  gcc = null;
+}
+"""
+"""What the recipe takes of nixpkgs, of the tools that are installed."""
+
+
+@pytest.mark.slow
+def test_two_builds_of_a_nix_package_are_one(tmp_path: Path, tool: Tool, run: Run) -> None:
+    place, path = tmp_path / "app", os.environ["PATH"]
+    place.mkdir()
+    recipe = (RECIPES / "default.nix").read_text()
+    (place / "default.nix").write_text(recipe.replace("--an --input --that --is --typical", "3"))
+    shutil.copy(TESTBINS / "src" / "interp.c", place / "app.c")
+    (place / "Makefile").write_text("app: app.c\n\t$(CC) $(CFLAGS) -o $@ $<\n")
+    (tmp_path / "nixpkgs.nix").write_text(
+        NIXPKGS.replace("@path@", f"{Path(sys.executable).parent}:{path}")
+    )
+    folders = {f"NIX_{name}_DIR": str(tmp_path / name) for name in ("STORE", "STATE", "LOG")}
+    env = {**environment(tmp_path), **folders, "NIX_CONF_DIR": str(tmp_path), "PATH": path}
+    (tmp_path / "nix.conf").write_text("sandbox = false\nbuild-users-group =\nsubstituters =\n")
+    words = ("--arg", "pkgs", f"import {tmp_path}/nixpkgs.nix", "--arg", "lbr2pgo", "null")
+
+    def build(*more: str) -> Path:
+        done = run(tool("nix-build"), *words, *more, "--no-out-link", cwd=place, env=env)
+        return Path(done.stdout.strip())
+
+    plain = build()
+    trained = build("-A", "retrained")
+    shutil.copy(trained / "app.prof", place)
+    made = build()
+    build("--check")
+    first, second = ((each / "bin" / "app").read_bytes() for each in (plain, made))
+    assert first != second
+    (trained / "app.prof.json").resolve(strict=True)
