@@ -1,10 +1,11 @@
-"""Pages of code that a program's start touches, by the order that its functions were linked in.
+"""Code that a program's start touches, by the order that its functions were linked in.
 
 ``python benchmarks/startup.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS…]
 [--arguments=WORDS…]``
 
-Orders are made of the runs with `--train`, and pages of 4 KiB counted exactly in those with
-`--arguments`, by the emulator; both may be given several times. It wants clang 22, lld 22 and
+Orders are made of the runs with `--train`. In those with `--arguments`, pages of 4 KiB are counted
+exactly by the emulator, and KiB of resident code in native runs; both may be given several times.
+It wants clang 22, lld 22 and
 llvm-profdata 22.
 """
 
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lbr2pgo.analyses.touched_pages import ran_pages
+from lbr2pgo.pgo.native_memory import memory_use
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
@@ -76,6 +78,11 @@ class Start:
             self.record(program, words, "--exact", exact, "-o", self.folder / "perf.data")
             yield len(ran_pages(read_and_replay(Inputs((exact,), program)).flow))
 
+    def resident(self, program: Path) -> Iterator[int]:
+        """KiB of its code that are in memory when each of these runs ends."""
+        for words in self.arguments:
+            yield memory_use((str(program), *words), program).resident_code >> 10
+
 
 def run(*words: object, **environment: str) -> None:
     """A command, quietly."""
@@ -130,7 +137,8 @@ def main() -> None:
     for number, (name, words) in enumerate(BUILDS.items()):
         program = start.build("ordered" if number else "plain", *words(start))
         pages = " ".join(f"{pages:6,}" for pages in start.pages(program))
-        print(f"{name:28} {pages}", flush=True)
+        resident = " ".join(f"{size:6,} KiB" for size in start.resident(program))
+        print(f"{name:28} {pages}   {resident}", flush=True)
 
 
 if __name__ == "__main__":

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from lbr2pgo.analyses.accuracy import Accuracy
     from lbr2pgo.analyses.settling import Settled
     from lbr2pgo.pgo.measurements import Measurements
+    from lbr2pgo.pgo.native_memory import MemoryState
     from lbr2pgo.profiles.carried.carry import Carried
     from lbr2pgo.recorders.recording import RecordedFile
     from lbr2pgo.reports.checking import Checked
@@ -301,13 +302,16 @@ def measure(
     precision: float = 1.0,
     input: PathLike | None = None,
     model: str | None = None,
+    memory: MemoryState | None = None,
 ) -> Measurements:
     """Count and time programs that do the same work; ratios are to the first.
 
     Each gets these arguments, and the content of `input` as its standard input. `runs` are timed
     (0: none; None: as many as half an interval of `precision` per cent needs). `model` names a
-    front end that is simulated beside ("": the usual one), such as "zen4". Raises InputError where
-    they do not end alike, and MissingToolError where they can't be emulated.
+    front end that is simulated beside ("": the usual one), such as "zen4". `memory` asks for what
+    native runs have in memory, whose files are in the page cache before ("warm") or not ("cold").
+    Raises InputError where they do not end alike, and MissingToolError where they can't be
+    emulated.
     """
     from lbr2pgo.pgo.measurements import measure_programs
     from lbr2pgo.pgo.timing import Rounds
@@ -315,7 +319,7 @@ def measure(
     names = [runnable(name) for name in texts_of(binaries, "binaries")]
     source = optional_path(input, "input")
     rounds = Rounds(runs, precision / 100)
-    return measure_programs(names, several(arguments), rounds, source, model=model)
+    return measure_programs(names, several(arguments), rounds, source, model=model, memory=memory)
 
 
 def open(path: PathLike) -> Source:

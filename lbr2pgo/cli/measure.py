@@ -35,8 +35,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "natively, in turns, for the user time. Ratios are to the first program. All must exit "
         "alike; each reads standard input from its beginning.",
         examples=("lbr2pgo measure ./before ./after -- input",),
-        usage="%(prog)s [-h] [--runs N] [--precision PERCENT] [--model [PRESET]] [--format F] "
-        "BINARY … [-- ARGS …]",
+        usage="%(prog)s [-h] [--runs N] [--precision PERCENT] [--model [PRESET]] [--memory STATE] "
+        "[--format F] BINARY … [-- ARGS …]",
     )
     add_runs(parser)
     parser.add_argument(
@@ -44,6 +44,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="simulate a front end beside (skylake, zen4, neoverse-n1; default: by the program's "
         "architecture): its misses, and an estimate of cycles; a program alone is then not timed, "
         "unless --runs says so",
+    )  # fmt: skip
+    parser.add_argument(
+        "--memory", choices=("warm", "cold"),
+        help="tell what native runs have in memory of the program's own code when they end, and "
+        "their page faults; cold: with the program out of the page cache before each run",
     )  # fmt: skip
     parser.add_argument("--format", choices=("table", "json"), default="table")
     parser.add_argument("words", nargs=argparse.REMAINDER, metavar="BINARY … -- ARGS …")
@@ -84,7 +89,7 @@ def run(args: argparse.Namespace) -> int:
     with TemporaryDirectory(prefix="lbr2pgo-") as folder:
         source = kept_input(Path(folder) / "stdin")
         timings = Timings(_say_stage)
-        found = measure_programs(binaries, arguments, runs, source, timings, model)
+        found = measure_programs(binaries, arguments, runs, source, timings, model, args.memory)
     measured = found.programs
     if messages.is_verbose():
         messages.show_times(timings)
@@ -148,6 +153,8 @@ def _print_table(measured: Sequence[Measured]) -> None:
         console.print(_simulated_table(measured))
     if base.events:
         console.print(_event_table(measured))
+    if base.memory is not None:
+        console.print(_memory_table(measured))
 
 
 def _by_program(measured: Sequence[Measured]) -> Table:
@@ -255,10 +262,36 @@ def _event_table(measured: Sequence[Measured]) -> Table:
     return table
 
 
+_IN_MEMORY = {
+    "resident_code": "resident code (bytes)", "page_faults": "page faults",
+    "from_disk": "from disk",
+}  # fmt: skip
+
+
+def _memory_table(measured: Sequence[Measured]) -> Table:
+    from rich.table import Table
+
+    from lbr2pgo.support.printable import printable
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("in memory", no_wrap=True)
+    for each in measured:
+        table.add_column(printable(each.name), justify="right", no_wrap=True)
+    uses = [each.memory for each in measured if each.memory is not None]
+    for name, words in _IN_MEMORY.items():
+        values = [getattr(use, name) for use in uses]
+        table.add_row(words, *(f"{v:,}{_ratio_text(v, values[0])}" for v in values))
+    return table
+
+
+def _ratio_text(value: int, base: int) -> str:
+    return f" ({value / base:.3f})" if base else ""
+
+
 def _size_cells(each: Measured, base: Measured) -> tuple[str, str]:
     if each.size is None:
         return "", ""
-    ratio = f" ({each.size.text / base.size.text:.3f})" if base.size is not None else ""
+    ratio = _ratio_text(each.size.text, base.size.text) if base.size is not None else ""
     return f"{each.size.text:,}{ratio}", f"{each.size.hot_pages:,}"
 
 
@@ -304,6 +337,7 @@ def _as_json(each: Measured, base: Measured) -> dict[str, Any]:
         "time_ratio": None if ratio is None else asdict(ratio) | {"p": each.time_chance(base)},
         "seconds": each.seconds.tolist(),
         "events": [{name: asdict(count) for name, count in run.items()} for run in each.events],
+        "memory": None if each.memory is None else asdict(each.memory),
         "front_end": _front_end_json(each, base),
     }
 

@@ -21,6 +21,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from lbr2pgo.model.exact_counts import ExactCounts, Totals
+from lbr2pgo.pgo.native_memory import MemoryState, MemoryUse, memory_use
 from lbr2pgo.pgo.perf_counters import EVENTS, EventCount, count_events, countable
 from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import command_words, put, with_binary
@@ -119,6 +120,8 @@ class Measured:
     """Another run of the same, of the first program."""
     events: Sequence[Mapping[str, EventCount]] = ()
     """What hardware counted of some native runs, of those events that it can count."""
+    memory: MemoryUse | None = None
+    """What native runs had in memory; None where nobody asked, or none could be made."""
 
     def time_ratios(self, base: Measured) -> F64:
         """(rounds,): its user time, with that of `base` as 1; empty if there is none."""
@@ -185,12 +188,14 @@ def measure(
     runs: Rounds,
     timings: Timings | None = None,
     front_end: FrontEnd | None = None,
+    memory: MemoryState | None = None,
 ) -> list[Measured]:
     """Count each program once, the first one twice, and time them in turns.
 
-    `front_end` is simulated beside. A program for another kind of processor can't be timed here.
-    Standard output is compared and dropped. Raises InputError where the programs do not exit alike
-    or can't be emulated; MissingToolError as `record_software`.
+    `front_end` is simulated beside, and what native runs have in memory looked at from the state
+    `memory`. A program for another kind of processor can't be timed here. Standard output is
+    compared and dropped. Raises InputError where the programs do not exit alike or can't be
+    emulated; MissingToolError as `record_software`.
     """
     first, names = candidates[0], [candidate.name for candidate in candidates]
     timings = timings or Timings()
@@ -214,8 +219,9 @@ def measure(
             )
         with timings.stage("count by hardware"):
             events = _event_rounds(candidates, is_wanted=bool(len(seconds)))
+        uses = [_memory_use(each, memory if are_native else None) for each in candidates]
     repeated = (again, *[None] * (len(names) - 1))
-    rows = zip(names, counted, seconds.T, sizes, repeated, events, strict=True)
+    rows = zip(names, counted, seconds.T, sizes, repeated, events, uses, strict=True)
     return [Measured(*row) for row in rows]
 
 
@@ -312,6 +318,14 @@ def _user_time(candidate: Candidate, code: int) -> float:
         [f"{candidate.name} emulated", "run natively"], [code, exit_code(process.returncode)]
     )
     return used.ru_utime
+
+
+def _memory_use(candidate: Candidate, state: MemoryState | None) -> MemoryUse | None:
+    if state is None:
+        return None
+    candidate.set_up()
+    with reading(candidate.input) as stdin:
+        return memory_use(candidate.command, candidate.file, stdin, cold=state == "cold")
 
 
 def _event_rounds(

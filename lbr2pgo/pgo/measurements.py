@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from pathlib import Path
 from statistics import median
 
@@ -16,6 +17,7 @@ from lbr2pgo.pgo.measure import (
     front_end_of,
     measure,
 )
+from lbr2pgo.pgo.native_memory import MemoryState
 from lbr2pgo.pgo.timing import BY_CHANCE, Rounds, is_short, outliers
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
@@ -33,6 +35,9 @@ _COLUMNS = (
     Column("time_low", "from", Unit.RATE),
     Column("time_high", "to", Unit.RATE),
     Column("p", "p", Unit.RATE),
+    Column("resident_code", "resident code (bytes)", Unit.COUNT),
+    Column("page_faults", "page faults", Unit.COUNT),
+    Column("from_disk", "page faults from disk", Unit.COUNT),
     Column("cycles", "cycles (model)", Unit.CYCLES),
     Column("cycles_ratio", "cycles (model, ratio)", Unit.RATE),
 )
@@ -74,6 +79,7 @@ def _row(each: Measured, base: Measured) -> tuple[str | int | float | None, ...]
         median(each.seconds.tolist()) if len(each.seconds) else None,
         *((time.median, time.low, time.high) if time else (None, None, None)),
         each.time_chance(base) if time and each is not base else None,
+        *(astuple(each.memory) if each.memory else (None, None, None)),
         each.counted.front_end and each.counted.front_end.cycles,
         each.cycle_ratio(base),
     )
@@ -86,10 +92,12 @@ def measure_programs(
     source: Path | None,
     timings: Timings | None = None,
     model: str | None = None,
+    memory: MemoryState | None = None,
 ) -> Measurements:
     """Run each with the same arguments and the same standard input (None: nothing).
 
     `model` names a front end that is simulated beside; "" is the usual one of the first program.
+    `memory` says from which state native runs are looked at for what they have in memory.
 
     Raises as `measure.measure`, and InputError where no program is named.
     """
@@ -101,7 +109,7 @@ def measure_programs(
         )
     candidates = [Candidate(name, (name, *arguments), input=source) for name in binaries]
     front_end = None if model is None else front_end_of(model, candidates[0])
-    return Measurements(tuple(measure(candidates, runs, timings, front_end)))
+    return Measurements(tuple(measure(candidates, runs, timings, front_end, memory)))
 
 
 _NOISY = 0.05

@@ -116,3 +116,20 @@ def test_verbose_tells_the_time_of_each_stage(command):
     stages = [line.rpartition(".")[0] for line in answer.err.splitlines()]
     for name in (f"count {STATIC}", f"count {STATIC} once more", "time in turns", "all stages"):
         assert any(stage.startswith(name) for stage in stages)
+
+
+@pytest.mark.parametrize("state", ["warm", "cold"])
+def test_what_native_runs_have_in_memory_is_told_on_demand(command, state):
+    asked = ("measure", "--runs", "0", "--memory", state)
+    answer = command(*asked, STATIC, PIE, "--", "1")
+    assert answer.code == 0
+    head, *rows = answer.out.splitlines()[3:]
+    assert head.split() == ["in", "memory", str(STATIC), str(PIE)]
+    assert [row.split("  ")[0] for row in rows] == [
+        "resident code (bytes)",
+        "page faults",
+        "from disk",
+    ]
+    answer = command(*asked, "--format", "json", STATIC, "--", "1")
+    (found,) = json.loads(answer.out)["programs"]
+    assert f"{found['memory']['resident_code']:,}" in rows[0]
