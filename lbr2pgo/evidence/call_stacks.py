@@ -9,6 +9,7 @@ lies in the caller's caller, and so on (perf: tools/perf/util/machine.c, lbr_cal
 The interrupted instruction, where the sample tells it, may lie in yet another function, which then
 is the innermost frame, as in perf report: tail calls are no entries.
 
+>>> from lbr2pgo.support.addresses import placed_array
 >>> found = CallStacks(((0, 1),), (3,), placed_array([0x1005, 0x2030]), np.array([-1, -1]))
 >>> for stack, samples in zip(found.stacks, found.count):
 ...     print(*(hex(found.address[frame]) for frame in stack), samples)
