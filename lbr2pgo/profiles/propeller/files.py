@@ -7,7 +7,8 @@ Version 1 of the clusters::
     m file.c                  of this source file only: other functions share the names
     f name alias              a function, by all its names
     # 7 blocks                a comment for us: how many it has in the recorded build
-    c 0 2 4                   blocks that stand together, by their numbers; the first is the entry
+    p 2 4                     block 4 is cloned for block 2
+    c 0 2 4.1 4               blocks that stand together, by their numbers; the first is the entry
     g 0:9,2:8,3:1 2:8,4:8     how often blocks ran, and led to others (LLVM 22 on)
     h 0:9f3c 2:77e1           hashes of blocks (LLVM 22 on)
 
@@ -23,7 +24,7 @@ lib/CodeGen/BasicBlockSectionsProfileReader.cpp.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,6 +33,7 @@ import numpy as np
 from lbr2pgo.profiles.propeller.block_flow import BlockFlow
 from lbr2pgo.profiles.propeller.block_layout import Layout
 from lbr2pgo.profiles.propeller.cluster_names import Named
+from lbr2pgo.profiles.propeller.path_cloning import ClonedFunction, Node
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.output import write_pieces
@@ -42,7 +44,8 @@ class Cluster:
     """The hot blocks of a function."""
 
     names: tuple[str, ...]
-    blocks: tuple[int, ...]
+    blocks: tuple[str, ...]
+    """Their numbers; a clone's has its own behind a dot."""
     has_cold: bool
     module: str = ""
     """The source file, where functions of other ones share its names."""
@@ -50,24 +53,44 @@ class Cluster:
     """Lines that say more of the blocks, for version 1."""
     total: int | None = None
     """How many blocks the function has, hot or not."""
+    paths: tuple[str, ...] = ()
+    """Numbers of a block, and of those that are cloned behind it."""
 
 
 def clusters(
-    layout: Layout, blocks: BlockMap, names: Sequence[Named], counted: BlockFlow | None = None
+    layout: Layout,
+    blocks: BlockMap,
+    names: Sequence[Named],
+    counted: BlockFlow | None = None,
+    clones: Mapping[int, ClonedFunction] | None = None,
 ) -> list[Cluster]:
     """Functions that have names, in the order of the layout; `names` are those of each.
 
-    With lines of how often blocks ran, where they led and their hashes, if `counted` is given.
+    With lines of how often blocks ran, where they led and their hashes, if `counted` is given, and
+    with `clones`, by places in the layout.
     """
     found, total = [], np.bincount(blocks.function)
     for i, own in enumerate(names):
         if own.names:
             rows = layout.blocks[layout.offsets[i] : layout.offsets[i + 1]]
-            numbers = tuple(blocks.identity[rows].tolist())
             lines = _counted(rows, blocks, counted) if counted else ()
             has_cold, of_all = bool(layout.has_cold[i]), int(total[layout.function[i]])
-            found.append(Cluster(own.names, numbers, has_cold, own.module, lines, of_all))
+            plain = ClonedFunction((), tuple((row, 0) for row in rows.tolist()))
+            laid = (clones or {}).get(i, plain)
+            numbers = tuple(_numbered(blocks, laid.order))
+            paths = tuple(_path(blocks, rows) for rows in laid.paths)
+            cluster = Cluster(own.names, numbers, has_cold, own.module, lines, of_all, paths)
+            found.append(cluster)
     return found
+
+
+def _numbered(blocks: BlockMap, order: Iterable[Node]) -> Iterator[str]:
+    for row, copy in order:
+        yield f"{blocks.identity[row]}.{copy}" if copy else str(blocks.identity[row])
+
+
+def _path(blocks: BlockMap, rows: Iterable[int]) -> str:
+    return " ".join(str(blocks.identity[row]) for row in rows)
 
 
 def _counted(rows: I64, blocks: BlockMap, flow: BlockFlow) -> tuple[str, ...]:
@@ -101,7 +124,8 @@ def _version_1(found: Iterable[Cluster]) -> Iterator[str]:
             yield f"m {each.module}"
         yield f"f {' '.join(each.names)}"
         yield from _total(each)
-        yield f"c {' '.join(map(str, each.blocks))}"
+        yield from (f"p {path}" for path in each.paths)
+        yield f"c {' '.join(each.blocks)}"
         yield from each.counted
 
 
@@ -110,7 +134,7 @@ def _version_0(found: Iterable[Cluster]) -> Iterator[str]:
         module = each.module and f" M={each.module}"
         yield f"!{'/'.join(each.names)}{module}"
         yield from _total(each)
-        yield f"!!{' '.join(map(str, each.blocks))}"
+        yield f"!!{' '.join(each.blocks)}"
 
 
 def _total(cluster: Cluster) -> tuple[str, ...]:

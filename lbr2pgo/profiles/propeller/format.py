@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.propeller.block_layout import Layout
     from lbr2pgo.profiles.propeller.cluster_names import Named
     from lbr2pgo.profiles.propeller.files import Cluster
+    from lbr2pgo.profiles.propeller.path_cloning import ClonedFunction
     from lbr2pgo.program.block_map import BlockMap
 
 _FEWEST_AT_BLOCKS = 0.95
@@ -66,11 +67,21 @@ class PropellerOutput(Output):
         metadata=flag("--propeller-counts", "counts and hashes of blocks too, for LLVM 22 on"),
     )
 
+    clone_paths: bool = field(
+        default=False,
+        metadata=flag("--propeller-clone-paths", "clone hot paths, by 3 %% of the code at most"),
+    )
+
     def __post_init__(self) -> None:
         if self.counts and self.version == "0":
             raise InputError(
                 "version 0 of Propeller's clusters holds no counts",
                 cure="Leave out --propeller-version 0 or --propeller-counts.",
+            )
+        if self.clone_paths and (self.counts or self.version == "0"):
+            raise InputError(
+                "clones of paths go with version 1 of Propeller's clusters, without counts",
+                cure="Leave out --propeller-clone-paths, or the other options.",
             )
 
     @property
@@ -85,7 +96,8 @@ class PropellerOutput(Output):
         laid = work.once(laid_out)
         build = work.program.image.build_id or "unknown"
         with work.writing("Propeller's clusters"):
-            found = laid.clusters(with_counts=self.counts)
+            clones = work.once(cloned) if self.clone_paths else None
+            found = laid.clusters(clones, with_counts=self.counts)
             write_clusters(found, self.path, int(self.version), [f"of the build {build}"])
         return Written(laid.tallies, (laid.note,))
 
@@ -102,11 +114,23 @@ class LaidOut:
     note: str
     """How well the block map fits."""
 
-    def clusters(self, *, with_counts: bool = False) -> list[Cluster]:
+    def clusters(
+        self, clones: Mapping[int, ClonedFunction] | None = None, *, with_counts: bool = False
+    ) -> list[Cluster]:
         """Functions in their new order."""
         from lbr2pgo.profiles.propeller.files import clusters
 
-        return clusters(self.layout, self.blocks, self.names, self.flow if with_counts else None)
+        counted = self.flow if with_counts else None
+        return clusters(self.layout, self.blocks, self.names, counted, clones)
+
+
+def cloned(work: Work) -> dict[int, ClonedFunction]:
+    """Functions of which paths are cloned: to be had by `Work.once`."""
+    from lbr2pgo.profiles.propeller.path_cloning import clone_paths
+
+    laid = work.once(laid_out)
+    with work.timings.stage("clone paths"):
+        return clone_paths(work.flow, laid.blocks, laid.flow, laid.layout)
 
 
 def laid_out(work: Work) -> LaidOut:

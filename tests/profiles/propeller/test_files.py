@@ -15,7 +15,7 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 
 SOURCES = Path(__file__).parents[3] / "testbins" / "src"
 FLAGS = ("-O2", "-g1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
-FOUND = [Cluster(("f", "alias"), (0, 2, 1), True), Cluster(("g",), (0,), False)]
+FOUND = [Cluster(("f", "alias"), ("0", "2", "1"), True), Cluster(("g",), ("0",), False)]
 
 
 def test_version_1_has_a_line_of_names_and_one_of_blocks(tmp_path: Path) -> None:
@@ -24,13 +24,20 @@ def test_version_1_has_a_line_of_names_and_one_of_blocks(tmp_path: Path) -> None
     assert lines == ["v1", "# of the build 12", "f f alias", "c 0 2 1", "f g", "c 0"]
 
 
+def test_paths_stand_before_the_blocks(tmp_path: Path) -> None:
+    cluster = Cluster(("f",), ("0", "2.1", "2"), True, total=3, paths=("1 2",))
+    write_clusters([cluster], tmp_path / "cc", 1)
+    lines = (tmp_path / "cc").read_text().splitlines()
+    assert lines == ["v1", "f f", "# 3 blocks", "p 1 2", "c 0 2.1 2"]
+
+
 def test_version_0_has_exclamation_marks(tmp_path: Path) -> None:
     write_clusters(FOUND, tmp_path / "cc", 0)
     assert (tmp_path / "cc").read_text().splitlines() == ["!f/alias", "!!0 2 1", "!g", "!!0"]
 
 
 def test_a_file_stands_where_a_name_is_not_enough(tmp_path: Path) -> None:
-    shared = [Cluster(("f",), (0,), True, file) for file in ("a.c", "b.c")]
+    shared = [Cluster(("f",), ("0",), True, file) for file in ("a.c", "b.c")]
     write_clusters(shared, tmp_path / "cc", 1)
     assert (tmp_path / "cc").read_text().split("\n")[1:4] == ["m a.c", "f f", "c 0"]
     write_clusters(shared, tmp_path / "cc", 0)
