@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from itertools import pairwise
 
 import numpy as np
@@ -59,6 +60,11 @@ class Path:
     size: int
     """Bytes of the clones."""
 
+    @property
+    def ratio(self) -> float:
+        """What a byte gains."""
+        return self.gain / max(self.size, 1)
+
 
 @dataclass(frozen=True, slots=True)
 class ClonedFunction:
@@ -75,17 +81,34 @@ def clone_paths(
 ) -> dict[int, ClonedFunction]:
     """Functions that gain by clones, by their places in the layout."""
     paths = _Paths(flow, blocks, found, layout)
-    taken, room = float(flow.branches.count.sum()), MOST_GROWTH * int(blocks.size.sum())
+    least = _LEAST_PER_BYTE * float(flow.branches.count.sum())
     chosen: dict[int, list[Path]] = defaultdict(list)
-    for path in sorted(paths, key=lambda path: -path.gain / max(path.size, 1)):
-        if path.gain < _LEAST_PER_BYTE * taken * path.size:
-            break
-        if path.size <= room:
-            room -= path.size
-            chosen[paths.owner[path.before]].append(path)
+    for path in _best_first(paths, least, MOST_GROWTH * int(blocks.size.sum())):
+        chosen[paths.owner[path.before]].append(path)
     made = {place: _Function(paths, place) for place in chosen}
     cloned = {place: function.with_clones(chosen[place]) for place, function in made.items()}
     return {place: each for place, each in cloned.items() if each is not None}
+
+
+def _best_first(paths: _Paths, least: float, room: float) -> Iterator[Path]:
+    """Those that gain at least so much a byte and are no larger than the room, the best first.
+
+    A path gains less, if anything, once those that it crosses were taken: it is asked again when
+    its turn comes.
+    """
+    heap = [(-path.ratio, path.before, path.cloned[0]) for path in paths]
+    heapify(heap)
+    while heap:
+        _, before, block = heappop(heap)
+        path = paths.best(before, block)
+        if path is None or path.ratio < least or path.size > room:
+            continue
+        if heap and -path.ratio > heap[0][0]:
+            heappush(heap, (-path.ratio, before, block))
+            continue
+        room -= path.size
+        paths.behind[before] = block
+        yield path
 
 
 class _Onward:
@@ -122,7 +145,7 @@ class _Paths:
         self.owner: dict[int, int] = {}
         """The function that each block is laid out in, by its place there."""
         self.behind: dict[int, int] = {}
-        """The block that stands behind each."""
+        """The block that stands behind each, or whose clone does."""
         for place in range(len(layout)):
             rows = self.rows(place)
             self.owner |= dict.fromkeys(rows, place)
@@ -147,13 +170,16 @@ class _Paths:
                 for block, count in leads.items():
                     is_jump = self.behind.get(before) != block
                     if is_jump and count >= _FEWEST and self._can_be_cloned(block, (before,)):
-                        yield from self._best(before, block, count)
+                        path = self.best(before, block)
+                        if path is not None:
+                            yield path
 
     def _can_be_cloned(self, block: int, path: Sequence[int]) -> bool:
         return not self._stays[block] and block not in path
 
-    def _best(self, before: int, block: int, count: float) -> Iterator[Path]:
-        """The path that gains most of all that begin so, if any does."""
+    def best(self, before: int, block: int) -> Path | None:
+        """The path that gains most of all that begin so; None if none does."""
+        count = self.edges[before][block]
         saved = count - self.edges[before].get(self.behind.get(before, -1), 0.0)
         path, shares, size = [block], [self._shares(before, [block])], self.size[block]
         best: Path | None = None
@@ -174,8 +200,7 @@ class _Paths:
             path.append(following)
             shares.append(self._shares(before, path))
             size += self.size[following]
-        if best is not None:
-            yield best
+        return best
 
     def _shares(self, before: int, path: list[int]) -> dict[int, float]:
         """Where the last block of a path goes, as parts of how often it runs."""

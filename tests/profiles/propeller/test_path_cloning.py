@@ -10,15 +10,22 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 from builders.fixtures import Run, Tool
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO, BranchCounts
 from lbr2pgo.profiles.propeller import path_cloning as module
+from lbr2pgo.profiles.propeller.block_flow import BlockEdges, BlockFit, BlockFlow
+from lbr2pgo.profiles.propeller.block_layout import Layout
 from lbr2pgo.profiles.propeller.format import PropellerOutput
-from lbr2pgo.profiles.propeller.path_cloning import MOST_GROWTH
+from lbr2pgo.profiles.propeller.path_cloning import MOST_GROWTH, clone_paths
 from lbr2pgo.profiles.propeller.path_cloning import Path as ClonedPath
+from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.support.addresses import image_array, placed_addresses
 from lbr2pgo.support.errors import InputError
 
 MERGING = """
@@ -117,6 +124,117 @@ def test_clones_stay_only_where_fewer_branches_are_taken() -> None:
     assert sorted(gains.order) == [(0, 0), (1, 0), (2, 0), (3, 0), (3, 1), (4, 0)]
     assert gains.order[0] == (0, 0)
     assert function({(0, 1): 9.0, (1, 2): 9.0}).with_clones([path(1, 2)]) is None
+
+
+START, SIZE = 0x1000, 16
+COLD_SIZE = 10_000
+ENDS_INDIRECT, LANDING_PAD = 16, 4
+
+
+def cloned(
+    edges: dict[tuple[int, int], int],
+    *,
+    order: list[int],
+    metadata: dict[int, int] | None = None,
+    calls: tuple[int, ...] = (),
+    runs: tuple[tuple[int, int, int, int], ...] = (),
+) -> tuple[tuple[int, ...], ...]:
+    """Paths that are cloned of a function whose blocks stand in this order, by their numbers.
+
+    A large function beside it makes room. `calls` are blocks with a call, and `runs` are jumps from
+    a block to another one, from where execution ran straight on to the last, and how often.
+    """
+    number = len(order)
+    place = [START + SIZE * row for row in range(number)]
+    kinds = np.zeros(number + 1, np.uint8)
+    for row, value in (metadata or {}).items():
+        kinds[row] = value
+    blocks = BlockMap(
+        np.array([0] * number + [1]), np.arange(number + 1),
+        image_array([*place, START + SIZE * number]),
+        np.array([SIZE] * number + [COLD_SIZE], np.uint64), kinds,
+        np.zeros(number + 1, np.uint64), image_array([START, START + SIZE * number]), "a.out",
+    )  # fmt: skip
+    rows = sorted(edges)
+    left = np.bincount([a for a, _ in rows], [edges[row] for row in rows], number)
+    came = np.bincount([b for _, b in rows], [edges[row] for row in rows], number)
+    count = np.maximum(left, came).astype(np.uint64)
+    found = BlockFlow(
+        np.append(count, np.uint64(0)),
+        BlockEdges(
+            np.array([a for a, _ in rows]), np.array([b for _, b in rows]),
+            np.array([edges[row] for row in rows], np.uint64),
+        ),
+        BlockFit(1, 1, 1),
+    )  # fmt: skip
+    layout = Layout(np.array([0]), np.array([0, number]), np.array(order), np.array([False]))
+    known = FROM | TO | END | BRANCH
+    traces = [(place[a] + 8, place[b], place[c] + 8, known, n, 0, 0) for a, b, c, n in sorted(runs)]
+    columns = np.array(traces, np.uint64).reshape(-1, 7).T
+    counts = BranchCounts(
+        *map(placed_addresses, columns[:3]), columns[3].astype(np.uint8), *columns[4:]
+    )
+    flow: Any = SimpleNamespace(
+        counts=counts,
+        branches=SimpleNamespace(count=np.array([1000], np.uint64)),
+        instructions=SimpleNamespace(
+            address=placed_addresses(np.array([place[row] for row in calls], np.uint64)),
+            kind=np.full(len(calls), Kind.CALL, np.uint8),
+        ),
+    )
+    made = clone_paths(flow, blocks, found, layout)
+    return made[0].paths if made else ()
+
+
+MERGE = {(0, 1): 600, (0, 2): 400, (1, 3): 600, (2, 3): 400}
+"""Block 3 ends the function, behind 1 or 2."""
+
+
+def test_the_end_of_a_function_is_cloned_for_what_jumps_there() -> None:
+    assert cloned(MERGE, order=[0, 1, 3, 2]) == ((2, 3),)
+    assert cloned(MERGE, order=[0, 1, 2, 3]) == ((1, 3),)
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        {"metadata": {3: LANDING_PAD}},
+        {"metadata": {1: LANDING_PAD}, "calls": (3,)},
+        {"metadata": {2: ENDS_INDIRECT}},
+    ],
+    ids=["landing pad", "a call that may throw", "behind an indirect branch"],
+)
+def test_what_clang_can_not_clone_stays(what: dict[str, Any]) -> None:
+    assert cloned(MERGE, order=[0, 1, 3, 2], **what) == ()
+
+
+def test_calls_are_cloned_where_nothing_is_caught() -> None:
+    assert cloned(MERGE, order=[0, 1, 3, 2], calls=(3,)) == ((2, 3),)
+
+
+def test_what_was_seldom_seen_stays() -> None:
+    few = {edge: count // 50 for edge, count in MERGE.items()}
+    assert cloned(few, order=[0, 1, 3, 2]) == ()
+
+
+ONWARD = {**MERGE, (3, 4): 500, (3, 5): 500}
+"""Behind block 3, control goes on to 4 or 5, which end the function."""
+
+
+@pytest.mark.parametrize(
+    ("last", "paths"), [(3, ((2, 3, 5),)), (4, ((2, 3, 4),))], ids=["never", "always"]
+)
+def test_a_path_goes_on_as_the_runs_behind_its_jump_did(
+    last: int, paths: tuple[tuple[int, ...], ...]
+) -> None:
+    """Edges alone would have half of them go each way."""
+    runs = ((2, 3, last, 400),)
+    assert cloned(ONWARD, order=[0, 1, 3, 4, 5, 2], runs=runs) == paths
+
+
+def test_a_path_ends_with_an_indirect_branch() -> None:
+    ends = {3: ENDS_INDIRECT}
+    assert cloned(ONWARD, order=[0, 1, 3, 4, 5, 2], metadata=ends) in (((2, 3),), ())
 
 
 def lbr2pgo(*words: object) -> tuple[object, ...]:
