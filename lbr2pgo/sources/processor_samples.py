@@ -22,6 +22,7 @@ from lbr2pgo.sources.base import Addresses, EventInfo, ShownShortly, SourceInfo,
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress, runtime_addresses
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, readable
+from lbr2pgo.support.sums import LIMIT, TooManyError
 
 LARGEST = 1 << 28
 """Bytes of a profile, unpacked."""
@@ -85,8 +86,11 @@ class ProcessorSamples(ShownShortly):
     """A `StackSource` of samples without stacks; raises InputError where there is no address."""
 
     def __init__(self, path: Path, form: str, leaves: Leaves) -> None:
-        """`form` is what its format is called."""
-        if not any(leaves.samples.values()):
+        """`form` is what its format is called. Raises TooManyError for too many samples, too."""
+        total = sum(leaves.samples.values())
+        if total >= LIMIT:
+            raise TooManyError(str(path))
+        if not total:
             raise InputError("has no samples", where=str(path), cure=_CURE)
         if not any(address for _, address in leaves.samples):
             raise InputError(

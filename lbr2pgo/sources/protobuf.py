@@ -14,6 +14,8 @@ from typing import NamedTuple
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _LONGEST = 10
 """Bytes of a number of 64 bits."""
+_ALL_BITS = (1 << 64) - 1
+"""More are dropped, as protobuf.dev says."""
 
 Field = tuple[int, int | memoryview]
 """Its number, and its value."""
@@ -86,5 +88,5 @@ def _number(message: memoryview, at: int) -> tuple[int, int]:
         at += 1
         number |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
-            return number, at
+            return number & _ALL_BITS, at
     raise ValueError(f"a number before byte {at} has no end")

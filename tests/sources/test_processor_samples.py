@@ -25,6 +25,7 @@ from lbr2pgo.sources.processor_samples import (
     profile_of,
 )
 from lbr2pgo.support.errors import InputError
+from lbr2pgo.support.sums import TooManyError
 
 BASE = 0x555500000000
 OTHER = MappedFile(0x7F0000000000, 0x7F0000100000, 0, "/lib/libother.so", None)
@@ -139,6 +140,11 @@ def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="larger than 256 MiB") as caught:
         profile_of(path, "pprof", lambda _: pytest.fail("was read"))
     assert str(path) in str(caught.value)
+
+
+def test_more_samples_than_any_tool_reads_are_refused() -> None:
+    with pytest.raises(TooManyError, match="cpu: the counts add up to 2"):
+        samples({(1, 8): (1 << 63) - 1, (1, 9): 1}, {})
 
 
 def test_all_samples_come_at_once() -> None:

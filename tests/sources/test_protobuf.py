@@ -34,6 +34,10 @@ def test_how_a_field_begins_that_may_be_cut_off() -> None:
     assert opening_of(memoryview(field(4, 300)), 0) == (4, False, 1, 1)
 
 
+def test_numbers_are_of_64_bits() -> None:
+    assert read(bytes.fromhex("08" + "ff" * 9 + "7f")) == [(1, (1 << 64) - 1)]
+
+
 def test_packed_numbers() -> None:
     assert list(numbers_of(7)) == [7]
     assert list(numbers_of(memoryview(number(3) + number(300)))) == [3, 300]
