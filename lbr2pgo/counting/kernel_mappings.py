@@ -67,6 +67,8 @@ def _may_show(event: Mmap, layout: ImageLayout) -> bool:
 
 def _bias(event: Mmap, layout: ImageLayout) -> int:
     """What to add to image addresses."""
+    if event.is_as_linked:
+        return 0
     kernel = _KERNEL.fullmatch(event.path)
     if kernel is None:
         return event.start - layout.anchors[MODULE]

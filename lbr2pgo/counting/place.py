@@ -54,7 +54,8 @@ def place_image(
     binary or does not tell where this one was.
     """
     if source.info.addresses is Addresses.IMAGE:
-        match = ImageMatch((), "as linked", "the input holds symbols instead of addresses")
+        why = "the input has no mappings: its addresses, or symbols, are as linked"
+        match = ImageMatch((), "as linked", why)
         return match, AddressSpaces.fixed(layout)
     events, where = of_code(source.space_events()), source.info.path
     if layout.anchors and events:

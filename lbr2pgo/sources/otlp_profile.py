@@ -54,7 +54,8 @@ def _leaves(content: memoryview) -> Leaves:
         samples.update(each.samples())
     periods = {None if each.is_time else each.period or None for each in chosen}
     period = periods.pop() if len(periods) == 1 else None
-    return Leaves(+samples, dict(enumerate(tables.files)), measure, period)
+    files = dict(enumerate(tables.files[1:], 1))
+    return Leaves(+samples, files, measure, period)
 
 
 class _Dictionary:

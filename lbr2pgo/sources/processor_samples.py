@@ -1,7 +1,7 @@
 """What profilers of processors keep: how often each instruction was interrupted, in which file.
 
 `--no-lbr` takes such samples. Each counts for its leaf. Its address is of the process, or as the
-file links it (Parca, the OpenTelemetry agent): that shows where addresses lie beside their mapping.
+file links it (Parca, the OpenTelemetry agent): that shows where most lie beside their mapping.
 Every mapping stands for a process of its own, since files of several hosts and processes may share
 a profile.
 """
@@ -19,7 +19,14 @@ import numpy as np
 from lbr2pgo.model.address_space_events import ANY_PID, Mmap, SpaceEvent, as_linked
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.sources.base import Addresses, EventInfo, ShownShortly, SourceInfo, SymbolResolver
-from lbr2pgo.support.addresses import FileOffset, RuntimeAddress, runtime_addresses
+from lbr2pgo.support.addresses import (
+    SLOT_SIZE,
+    FileOffset,
+    PlacedAddress,
+    RuntimeAddress,
+    in_file,
+    runtime_addresses,
+)
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, readable
 from lbr2pgo.support.sums import LIMIT, TooManyError
@@ -39,6 +46,7 @@ _EVENT_SUFFIXES = ("_sample", "_event")
 _SHORTEST_PERIOD = 100_000
 """Nanoseconds between samples of a processor, at least."""
 _UNPLACED = "samples without an address"
+_NAMELESS = "samples in files without a name, a build-id and a place, or in none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +64,19 @@ class MappedFile:
         """Whether anything tells which file it is."""
         return bool(self.path or self.build_id)
 
-    def event(self, pid: int, addresses: Sequence[int]) -> Mmap:
-        """The mapping, in which there are these addresses, of a process."""
-        if self.start and all(self.start <= each < self.limit for each in addresses):
-            return Mmap(
-                pid, pid, 0, RuntimeAddress(self.start), self.limit - self.start,
-                FileOffset(self.offset), self.path, self.build_id,
-            )  # fmt: skip
-        return as_linked(pid, self.path, self.build_id)
+    def holds(self, address: int) -> bool:
+        """Whether a process had it there: none has anything at 0, nor at a slot of ours."""
+        return self.start % SLOT_SIZE > 0 and self.start <= address < self.limit
+
+    def event(self, pid: int, *, is_linked: bool) -> Mmap:
+        """The mapping, in a process."""
+        path = self.path or "[unknown]"
+        if is_linked:
+            return as_linked(pid, path, self.build_id)
+        return Mmap(
+            pid, pid, 0, RuntimeAddress(self.start), self.limit - self.start,
+            FileOffset(self.offset), path, self.build_id,
+        )  # fmt: skip
 
 
 Leaf = tuple[int, int]
@@ -118,42 +131,73 @@ class ProcessorSamples(ShownShortly):
         return self._events
 
     @cached_property
+    def _linked(self) -> set[int]:
+        """The files most of whose samples lie beside their mapping.
+
+        A few may well do so in damaged stacks.
+        """
+        beside: Counter[int] = Counter()
+        for (number, address), weight in self._leaves.samples.items():
+            file = self._leaves.files.get(number)
+            if file is not None and address:
+                beside[number] += -weight if file.holds(address) else weight
+        return {number for number, surplus in beside.items() if surplus > 0}
+
+    @cached_property
     def _pids(self) -> dict[int, int]:
-        """Of each mapping that has samples and a file."""
-        files = self._leaves.files
-        seen = sorted({number for number, address in self._leaves.samples if address})
-        named = (number for number in seen if number in files and files[number].is_named)
-        return {number: pid for pid, number in enumerate(named, 1)}
+        """Of each mapping that has samples and can be told from others; none if they all can't."""
+        files, linked = self._leaves.files, self._linked
+        seen = sorted({n for n, address in self._leaves.samples if address and n in files})
+        known = (n for n in seen if files[n].is_named or n not in linked)
+        return {number: pid for pid, number in enumerate(known, 1)}
 
     @cached_property
     def _events(self) -> list[SpaceEvent]:
-        addresses: dict[int, list[int]] = {number: [] for number in self._pids}
-        for number, address in self._leaves.samples:
-            if address and number in addresses:
-                addresses[number].append(address)
+        files, linked = self._leaves.files, self._linked
+        return [files[n].event(pid, is_linked=n in linked) for n, pid in self._pids.items()]
+
+    def _pid(self, number: int) -> int | None:
+        """Of samples in a mapping, or in none; None for those of a file that can't be told.
+
+        Without a mapping, an address of a process may still lie in one.
+        """
         files = self._leaves.files
-        return [files[number].event(pid, addresses[number]) for number, pid in self._pids.items()]
+        if self._pids and (number in files or self._linked):
+            return self._pids.get(number)
+        return ANY_PID if number not in files or number == next(iter(files)) else None
+
+    @cached_property
+    def _placed(self) -> list[tuple[int, int, int]]:
+        """Process, address and weight of each sample whose place is known."""
+        linked = self._linked
+        found = (
+            (self._pid(n), in_file(PlacedAddress(address)) if n in linked else address, weight)
+            for (n, address), weight in self._leaves.samples.items()
+            if address
+        )
+        return [(pid, address, weight) for pid, address, weight in found if pid is not None]
 
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         """All at once."""
-        placed = [(*leaf, weight) for leaf, weight in self._leaves.samples.items() if leaf[1]]
-        mapping, ip, weight = zip(*placed, strict=True)
-        size = len(placed)
+        table = np.array([(address, weight) for _, address, weight in self._placed], np.uint64)
+        table = table.reshape(-1, 2)
+        size = len(table)
         yield BranchStacks(
             np.zeros((0, 3), np.uint64),
             np.zeros(size + 1, np.int64),
-            np.array([self._pids.get(number, ANY_PID) for number in mapping], np.int32),
+            np.array([pid for pid, _, _ in self._placed], np.int32),
             np.zeros(size, np.int32),
             np.zeros(size, np.uint64),
             np.zeros(size, np.int32),
-            runtime_addresses(np.array(ip, np.uint64)),
-            np.array(weight, np.uint64),
+            runtime_addresses(table[:, 0].copy()),
+            table[:, 1].copy(),
         )
 
     def health(self) -> Mapping[str, int]:
-        """Samples that have no address."""
-        lost = sum(w for (_, address), w in self._leaves.samples.items() if not address)
-        return {_UNPLACED: lost} if lost else {}
+        """Samples that have no place."""
+        nowhere = sum(w for (_, address), w in self._leaves.samples.items() if not address)
+        whole, placed = sum(self._leaves.samples.values()), sum(w for _, _, w in self._placed)
+        return dict(+Counter({_UNPLACED: nowhere, _NAMELESS: whole - nowhere - placed}))
 
 
 def profile_of(path: Path, form: str, parse: Callable[[bytes], Leaves]) -> ProcessorSamples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from builders.recordings import PIE, STATIC
 
 from lbr2pgo.counting.count_instructions import count_instructions
 from lbr2pgo.counting.place import ImageFacts
+from lbr2pgo.program.elf.layout import MODULE, ImageLayout, Segment
 from lbr2pgo.program.program import Program
 from lbr2pgo.sources.base import Addresses
 from lbr2pgo.sources.processor_samples import (
@@ -69,6 +71,51 @@ def test_other_addresses_are_as_their_file_links_them(start: int) -> None:
     at = code_of(PIE)
     files = {1: mapping(PIE, start), 2: MappedFile(start, start + 1, 0, "/lib/other.so", "ab")}
     assert counted(samples({(1, at + 8): 3, (2, at + 8): 9}, files), PIE) == {at + 8: 3}
+
+
+def test_most_samples_of_a_file_tell_how_its_addresses_are_meant() -> None:
+    at, files = code_of(PIE), {1: mapping(PIE, BASE)}
+    assert counted(samples({(1, BASE + 8): 3, (1, at): 1}, files), PIE) == {at + 8: 3}
+    assert counted(samples({(1, BASE + 8): 1, (1, at): 3}, files), PIE) == {at: 3}
+
+
+def test_addresses_in_no_file_or_one_that_is_not_known_count_for_no_other() -> None:
+    at, nameless = code_of(PIE), MappedFile(0, 0, 0, "", None)
+    files = {1: mapping(PIE, 0), 2: nameless}
+    source = samples({(1, at): 3, (2, at + 1): 5, (7, at + 2): 6}, files)
+    assert counted(source, PIE) == {at: 3}
+    assert list(source.health().values()) == [11]
+    source = samples({(1, at): 3, (2, at + 1): 5}, {1: nameless, 2: nameless})
+    assert counted(source, PIE) == {at: 3}
+    assert list(source.health().values()) == [5]
+
+
+def test_a_process_s_address_without_a_mapping_lies_in_one() -> None:
+    at = code_of(PIE)
+    source = samples({(1, BASE + 8): 3, (0, BASE + 9): 4}, {1: mapping(PIE, BASE)})
+    assert counted(source, PIE) == {at + 8: 3, at + 9: 4}
+
+
+def test_a_nameless_mapping_of_a_process_is_not_taken_for_the_program() -> None:
+    files = {1: MappedFile(BASE, BASE + 0x3000, 0, "", None)}
+    with pytest.raises(InputError, match=r"no process .* mapped"):
+        counted(samples({(1, BASE + 8): 3}, files), PIE)
+
+
+def test_libraries_of_our_own_exports_have_slots() -> None:
+    at = code_of(PIE)
+    file = replace(mapping(PIE, 0), start=3 << 48, limit=4 << 48)
+    assert counted(samples({(1, (3 << 48) + at): 3}, {1: file}), PIE) == {at: 3}
+
+
+def test_a_kernel_s_module_may_lie_as_it_is_linked() -> None:
+    layout = ImageLayout(
+        "/lib/a.ko", "ab", "x86-64", False, (Segment(0x40, 0x40, 0x80, 0x80, True),),
+        {MODULE: 0x40},
+    )  # fmt: skip
+    source = samples({(1, 0x50): 3}, {1: MappedFile(0, 0, 0, "[a]", "ab")})
+    found = count_instructions(source, ImageFacts(layout)).counts
+    assert found.address.tolist() == [0x50]
 
 
 def test_processes_that_mapped_different_files_at_one_place_are_told_apart() -> None:
