@@ -1,18 +1,19 @@
 """OpenTelemetry profiles (v1development): processor samples of the eBPF agent and others.
 
-One file holds profiles of many processes and hosts, with tables that all share, of which entry 0
-stands for none. Those that tell best where processors were are added up. A sample counts for its
-leaf, the first location of its stack.
+A message holds profiles of many processes and hosts, with tables that all share, of which entry 0
+stands for none. A file is one message, or several with their lengths in front, as the collector's
+file exporter writes them. Those profiles that tell best where processors were are added up. A
+sample counts for its leaf, the first location of its stack.
 
 Source: open-telemetry/opentelemetry-proto: opentelemetry/proto/profiles/v1development;
-OpenTelemetry: semantic conventions, attributes of processes.
+OpenTelemetry: semantic conventions, attributes of processes;
+open-telemetry/opentelemetry-collector-contrib: exporter/fileexporter.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 
 from lbr2pgo.sources.base import Sniff, SourceFormat
@@ -25,130 +26,197 @@ from lbr2pgo.sources.processor_samples import (
     build_id_of,
     column_of,
     counted_times,
+    head_of,
+    is_of_processors,
     profile_of,
 )
-from lbr2pgo.sources.protobuf import fields_of, numbers_in, numbers_of, opening_of
+from lbr2pgo.sources.protobuf import (
+    Message,
+    MessageError,
+    entry,
+    fields_of,
+    numbers_in,
+    numbers_of,
+    opening_of,
+)
 
 _BUILD_ID = "process.executable.build_id.gnu"
 _SIGN = 1 << 63
 _NAME = "otlp"
 _MAPPING, _LOCATION, _TEXT, _ATTRIBUTE, _STACK = 1, 2, 5, 6, 7
 """Tables of a dictionary, by their fields."""
+_LENGTH = 4
+"""Bytes of a message's length in front of it, the highest first."""
+_OTHER_VERSION = "another version of the format than opentelemetry-proto 1.45's wrote this"
 
 
 def _open(path: Path) -> ProcessorSamples:
-    return profile_of(path, _NAME, lambda content: _leaves(memoryview(content)))
+    return profile_of(path, _NAME, _leaves)
 
 
-def _leaves(content: memoryview) -> Leaves:
-    """Of a `ProfilesData`; raises ValueError and IndexError where it is none."""
-    tables = _Dictionary(_messages(content, 2))
-    profiles = [_Profile(each, tables) for each in _profiles(content)]
-    if not profiles:
+def _leaves(content: Message) -> Leaves:
+    """Of all messages of a file; raises ValueError where it has none of use."""
+    samples = dict[str, Counter[Leaf]]()
+    periods = dict[str, set[int | None]]()
+    numbers = dict[MappedFile, int]()
+    for message in _parts(content):
+        tables = _Dictionary(message)
+        own = [0, *(numbers.setdefault(file, len(numbers) + 1) for file in tables.files[1:])]
+        for profile in (_Profile(each, tables) for each in _profiles(message)):
+            found = samples.setdefault(profile.measure, Counter())
+            periods.setdefault(profile.measure, set()).add(profile.known_period)
+            if is_of_processors(profile.measure):
+                for (file, address), count in profile.samples().items():
+                    found[own[file] if file < len(own) else 0, address] += count
+    if not samples:
         raise ValueError("it has no profiles")
-    measures = list(dict.fromkeys(each.measure for each in profiles))
-    measure = measures[column_of(measures)]
-    chosen = [each for each in profiles if each.measure == measure]
-    samples: Counter[Leaf] = Counter()
-    for each in chosen:
-        samples.update(each.samples())
-    periods = {None if each.is_time else each.period or None for each in chosen}
-    period = periods.pop() if len(periods) == 1 else None
-    files = dict(enumerate(tables.files[1:], 1))
-    return Leaves(+samples, files, measure, period)
+    measure = list(samples)[column_of(list(samples))]
+    period = periods[measure].pop() if len(periods[measure]) == 1 else None
+    files = {number: file for file, number in numbers.items()}
+    return Leaves(+samples[measure], files, measure, period)
+
+
+def _parts(content: Message) -> Iterator[Message]:
+    """The messages of a file: no field has number 0, with which a length begins."""
+    if not _is_framed(content):
+        yield content
+        return
+    whole, at, end = content
+    while at < end:
+        begin = at + _LENGTH
+        past = begin + int.from_bytes(whole[at:begin], "big")
+        if past > end or begin > end:
+            raise MessageError("a message is cut off", at)
+        yield Message(whole, begin, past)
+        at = past
+
+
+def _is_framed(content: Message) -> bool:
+    return len(content.whole) > _LENGTH and content.whole[0] >> 3 == 0
 
 
 class _Dictionary:
     """What profiles share."""
 
-    def __init__(self, messages: Iterator[memoryview]) -> None:
-        """Raises ValueError where there is none, and for more than any has."""
-        tables = {field: list[memoryview]() for field in range(1, 8)}
-        for field, value in chain.from_iterable(map(fields_of, messages)):
+    def __init__(self, message: Message) -> None:
+        """Raises MessageError where there is none, or are two, and for more than any has."""
+        tables = {field: list[Message]() for field in range(1, 8)}
+        dictionaries = list(_messages(message, 2))
+        if len(dictionaries) > 1:
+            what = "a second dictionary; files are not joined by writing them in a row"
+            raise MessageError(what, dictionaries[1].start)
+        for field, value in (pair for each in dictionaries for pair in fields_of(each)):
             if field in tables and not isinstance(value, int):
                 tables[field].append(value)
         if not tables[_STACK]:
-            raise ValueError("it has no table of stacks: another version than v1development's")
+            raise MessageError(f"it has no table of stacks: {_OTHER_VERSION}", message.start)
         if sum(map(len, tables.values())) > MOST:
-            raise ValueError(f"its tables have more than {MOST:,} entries")
-        self.texts = [bytes(each).decode("utf-8", "replace") for each in tables[_TEXT]]
+            raise MessageError(f"its tables have more than {MOST:,} entries", message.start)
+        self._texts = [each.text for each in tables[_TEXT]]
         build_ids = [self._build_id(each) for each in tables[_ATTRIBUTE]]
         self.files = [self._file(each, build_ids) for each in tables[_MAPPING]]
-        locations = [_numbers(each, 1, 2) for each in tables[_LOCATION]]
-        self._locations: list[Leaf] = [(mapping, address) for mapping, address in locations]
-        self.leaves = [self._leaf(each) for each in tables[_STACK]]
-        """Of each stack."""
+        self._locations = [self._location(each) for each in tables[_LOCATION]]
+        self._leaves = [self._leaf(each) for each in tables[_STACK]]
 
-    def _build_id(self, attribute: memoryview) -> str | None:
+    def text(self, number: int, named_in: Message) -> str:
+        """By its number."""
+        return entry(self._texts, number, "text", named_in)
+
+    def leaf(self, stack: int, named_in: Message) -> Leaf:
+        """Of a stack, by its number."""
+        return entry(self._leaves, stack, "stack", named_in)
+
+    def _build_id(self, attribute: Message) -> str | None:
         (key,) = _numbers(attribute, 1)
-        if self.texts[key] != _BUILD_ID:
+        if self.text(key, attribute) != _BUILD_ID:
             return None
         texts = [v for each in _messages(attribute, 2) for v in _messages(each, 1)]
-        return build_id_of(bytes(texts[-1]).decode("utf-8", "replace")) if texts else None
+        return build_id_of(texts[-1].text) if texts else None
 
-    def _file(self, message: memoryview, build_ids: Sequence[str | None]) -> MappedFile:
+    def _file(self, message: Message, build_ids: Sequence[str | None]) -> MappedFile:
         start, limit, offset, name = _numbers(message, 1, 2, 3, 4)
-        known = [build_ids[i] for i in _repeated(message, 5)]
+        known = [entry(build_ids, i, "attribute", message) for i in _repeated(message, 5)]
         build_id = next(filter(None, known), None)
-        return MappedFile(start, limit, offset, self.texts[name], build_id)
+        return MappedFile(start, limit, offset, self.text(name, message), build_id)
 
-    def _leaf(self, stack: memoryview) -> Leaf:
+    def _location(self, message: Message) -> Leaf:
+        mapping, address = _numbers(message, 1, 2)
+        if mapping:
+            entry(self.files, mapping, "mapping", message)
+        return mapping, address
+
+    def _leaf(self, stack: Message) -> Leaf:
         location = next(_repeated(stack, 1), None)
-        return (0, 0) if location is None else self._locations[location]
+        return (0, 0) if location is None else entry(self._locations, location, "location", stack)
 
 
 class _Profile:
     """One profile of many."""
 
-    def __init__(self, message: memoryview, tables: _Dictionary) -> None:
-        kind = next(_messages(message, 1), memoryview(b""))
-        name, unit = (tables.texts[each] for each in _numbers(kind, 1, 2))
-        self.measure, self.is_time = name, unit == "nanoseconds"
-        (self.period,) = _numbers(message, 6)
-        self._message, self._leaves = message, tables.leaves
+    def __init__(self, message: Message, tables: _Dictionary) -> None:
+        """Raises MessageError where the format's version is another."""
+        _refuse_bytes(message, 3)
+        kind = next(_messages(message, 1), Message.of(b""))
+        name, unit = (tables.text(each, message) for each in _numbers(kind, 1, 2))
+        self.measure, self._is_time = name, unit == "nanoseconds"
+        (self._period,) = _numbers(message, 6)
+        self._message, self._tables = message, tables
+
+    @property
+    def known_period(self) -> int | None:
+        """Events between samples; None where it tells time."""
+        return None if self._is_time else self._period or None
 
     def samples(self) -> Counter[Leaf]:
         """How often each leaf was interrupted."""
         found: Counter[Leaf] = Counter()
         for sample in _messages(self._message, 2):
+            _refuse_bytes(sample, 3)
             (stack,) = _numbers(sample, 1)
-            found[self._leaves[stack]] += _measured(sample)
-        return counted_times(found, self.period) if self.is_time else found
+            found[self._tables.leaf(stack, sample)] += _measured(sample)
+        return counted_times(found, self._period) if self._is_time else found
 
 
-def _measured(sample: memoryview) -> int:
-    """The sum of a sample's values; where it has times alone, how many."""
-    values = [value for value in _repeated(sample, 4) if value < _SIGN]
+def _measured(sample: Message) -> int:
+    """The sum of a sample's values, without negative ones; where it has times alone, how many."""
+    values = list(_repeated(sample, 4))
     if values:
-        return sum(values)
+        return sum(value for value in values if value < _SIGN)
     return sum(
-        1 if isinstance(value, int) else len(value) // 8
+        1 if isinstance(value, int) else (value.end - value.start) // 8
         for field, value in fields_of(sample)
         if field == 5
     )
 
 
-def _profiles(content: memoryview) -> Iterator[memoryview]:
+def _profiles(content: Message) -> Iterator[Message]:
     for resource in _messages(content, 1):
         for scope in _messages(resource, 2):
             yield from _messages(scope, 2)
 
 
-def _messages(message: memoryview, wanted: int) -> Iterator[memoryview]:
+def _messages(message: Message, wanted: int) -> Iterator[Message]:
     for field, value in fields_of(message):
         if field == wanted:
             if isinstance(value, int):
-                raise ValueError(f"field {wanted} holds a number")
+                raise MessageError(f"field {wanted} holds a number", message.start)
             yield value
 
 
-def _numbers(message: memoryview, *fields: int) -> list[int]:
+def _refuse_bytes(message: Message, field: int) -> None:
+    """A field that holds a number, and in earlier versions other things."""
+    for found, value in fields_of(message):
+        if found == field and not isinstance(value, int):
+            raise MessageError(_OTHER_VERSION, value.start)
+
+
+def _numbers(message: Message, *fields: int) -> list[int]:
     """One for each of these fields, 0 where it lacks."""
     told = numbers_in(message)
     return [told.get(field, 0) for field in fields]
 
 
-def _repeated(message: memoryview, wanted: int) -> Iterator[int]:
+def _repeated(message: Message, wanted: int) -> Iterator[int]:
     for field, value in fields_of(message):
         if field == wanted:
             yield from numbers_of(value)
@@ -156,12 +224,13 @@ def _repeated(message: memoryview, wanted: int) -> Iterator[int]:
 
 def _sniff(head: bytes) -> Sniff:
     """Whether profiles of a resource, or the tables, come first: messages in a message."""
+    content = head_of(head)
     try:
-        outer = opening_of(memoryview(head), 0)
-        inner = opening_of(memoryview(head), outer.begin)
+        outer = opening_of(content, _LENGTH if _is_framed(content) else 0)
+        inner = opening_of(content, outer.begin)
         is_whole = inner.begin == inner.past
-        third = inner if is_whole else opening_of(memoryview(head), inner.begin)
-    except ValueError:
+        third = inner if is_whole else opening_of(content, inner.begin)
+    except MessageError:
         return Sniff.NO
     known = _INSIDE.get(outer.field, range(0))
     is_nested = outer.has_bytes and inner.has_bytes and third.past <= inner.past <= outer.past

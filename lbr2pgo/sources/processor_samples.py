@@ -9,6 +9,7 @@ a profile.
 from __future__ import annotations
 
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,6 +20,7 @@ import numpy as np
 from lbr2pgo.model.address_space_events import ANY_PID, Mmap, SpaceEvent, as_linked
 from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.sources.base import Addresses, EventInfo, ShownShortly, SourceInfo, SymbolResolver
+from lbr2pgo.sources.protobuf import Message, MessageError
 from lbr2pgo.support.addresses import (
     SLOT_SIZE,
     FileOffset,
@@ -31,6 +33,9 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, readable
 from lbr2pgo.support.sums import LIMIT, TooManyError
 
+_GZIP = b"\x1f\x8b"
+_HEAD = 256
+"""Bytes by which a gzipped file is recognised."""
 LARGEST = 1 << 28
 """Bytes of a profile, unpacked."""
 MOST = 1 << 20
@@ -200,22 +205,63 @@ class ProcessorSamples(ShownShortly):
         return dict(+Counter({_UNPLACED: nowhere, _NAMELESS: whole - nowhere - placed}))
 
 
-def profile_of(path: Path, form: str, parse: Callable[[bytes], Leaves]) -> ProcessorSamples:
-    """The profile in a file, whose format is called `form`.
+def profile_of(path: Path, form: str, parse: Callable[[Message], Leaves]) -> ProcessorSamples:
+    """The profile in a file, gzipped or not, whose format is called `form`.
 
-    `parse` raises ValueError, or IndexError, for what can't be used: InputError is made of it.
+    `parse` raises MessageError for damage, and ValueError for what can't be used: InputError is
+    made of both.
     """
+    where = str(path)
     try:
         with readable(path):
             if path.stat().st_size > LARGEST:
                 raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
-            content = path.read_bytes()
-        leaves = parse(content)
-    except (ValueError, IndexError) as error:
-        reason = "its tables lack an entry" if isinstance(error, IndexError) else error
-        what = f"is no {form} profile that can be used: {reason}"
-        raise InputError(what, where=str(path), cure=_CURE) from None
+            packed = path.read_bytes()
+        content = unpacked(packed)
+        where += " (unpacked)" if content is not packed else ""
+        leaves = parse(Message.of(content))
+    except ValueError as error:
+        place = f"{where}@{error.at:#x}" if isinstance(error, MessageError) else str(path)
+        what = f"is no {form} profile that can be used: {error}"
+        raise InputError(what, where=place, cure=_CURE) from None
     return ProcessorSamples(path, form, leaves)
+
+
+def unpacked(packed: bytes) -> bytes:
+    """The content of a file that may be gzipped, in several members too.
+
+    Zeros behind them are padding. Raises MessageError for what is cut off, goes on behind its end,
+    or is too large.
+    """
+    if not packed.startswith(_GZIP):
+        return packed
+    parts, rest, left = list[bytes](), packed, LARGEST
+    while rest.strip(b"\0"):
+        at = len(packed) - len(rest)
+        if not rest.startswith(_GZIP):
+            raise MessageError("something else stands behind its end", at)
+        unpacking = zlib.decompressobj(wbits=31)
+        try:
+            parts.append(unpacking.decompress(rest, left + 1))
+        except zlib.error as error:
+            raise MessageError(str(error), at) from None
+        left -= len(parts[-1])
+        if left < 0:
+            raise MessageError(f"it is larger than {LARGEST >> 20} MiB, unpacked", at)
+        if not unpacking.eof:
+            raise MessageError("it is cut off", len(packed))
+        rest = unpacking.unused_data
+    return b"".join(parts)
+
+
+def head_of(head: bytes) -> Message:
+    """The beginning of a file that may be gzipped; nothing where that is broken."""
+    if not head.startswith(_GZIP):
+        return Message.of(head)
+    try:
+        return Message.of(zlib.decompressobj(wbits=31).decompress(head, _HEAD))
+    except zlib.error:
+        return Message.of(b"")
 
 
 def column_of(sample_types: Sequence[str]) -> int:
@@ -224,7 +270,13 @@ def column_of(sample_types: Sequence[str]) -> int:
     for wanted in _OF_PROCESSORS:
         if wanted in plain:
             return plain.index(wanted)
-    raise ValueError(f"it tells of {', '.join(sample_types)}, and not of processors")
+    told = ", ".join(name or "no named type" for name in sample_types)
+    raise ValueError(f"it tells of {told}, and not of processors")
+
+
+def is_of_processors(sample_type: str) -> bool:
+    """Whether it tells where a processor was."""
+    return _without_suffix(sample_type) in _OF_PROCESSORS
 
 
 def _without_suffix(sample_type: str) -> str:

@@ -22,12 +22,14 @@ _UNWINDING_RESULT, _META_INFO, _FILE = 32776, 128, 129  # simpleperf: record.h, 
 
 
 def processor_samples() -> Iterable[bytes]:
-    """Profiles of pprof's, packed and plain, and of OpenTelemetry's."""
+    """Profiles of pprof's, packed and plain, and of OpenTelemetry's, alone and in a row."""
     samples, path = [(0x1100, 3), (0x1104, 2)], str(BINARY)
     packed = pprof(samples, path=path)
     yield packed
     yield gzip.decompress(packed)
-    yield otlp(samples, path=path)
+    plain = otlp(samples, path=path)
+    yield plain
+    yield 2 * (len(plain).to_bytes(4, "big") + plain)
 
 
 def jitdumps() -> Iterable[bytes]:

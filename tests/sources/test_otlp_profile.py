@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,61 @@ def test_a_file_may_begin_with_its_tables_and_hold_empty_messages(tmp_path: Path
         assert rows(source) == [(1, 0x1010, 3)]
 
 
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_messages_in_a_row_have_their_lengths_in_front(tmp_path: Path, pack: Any) -> None:
+    one, other = with_sample(stack_index=1, values=[3]), Data()
+    other.tables.string_table[5] = "/bin/other"
+    for stack, value in ((1, 4), (3, 2)):
+        other.profile((1, 2), [{"stack_index": stack, "values": [value]}])
+    path = tmp_path / "a.otlp"
+    path.write_bytes(pack(framed(one) + framed(other)))
+    source = open_source(path)
+    assert isinstance(source, ProcessorSamples)
+    assert rows(source) == [(1, 0x1010, 3), (3, 0x1010, 4), (2, 0x40, 2)]
+    found = [(event.pid, event.path) for event in source.space_events()]
+    assert found == [(1, "/bin/app"), (2, "/lib/so"), (3, "/bin/other")]
+
+
+def test_the_export_request_is_the_same_message(tmp_path: Path) -> None:
+    service = pytest.importorskip(
+        "opentelemetry.proto.collector.profiles.v1development.profiles_service_pb2"
+    )
+    data = with_sample(stack_index=1, values=[3]).data
+    request = service.ExportProfilesServiceRequest(
+        resource_profiles=data.resource_profiles, dictionary=data.dictionary
+    )
+    (tmp_path / "a").write_bytes(request.SerializeToString())
+    assert rows(FORMAT.open(tmp_path / "a")) == [(1, 0x1010, 3)]
+
+
+def test_negative_values_are_none_whatever_else_a_sample_tells(tmp_path: Path) -> None:
+    data = with_sample(stack_index=1, values=[-3, 2], timestamps_unix_nano=[5, 6])
+    data.profile((1, 2), [{"stack_index": 2, "values": [-1], "timestamps_unix_nano": [5]}])
+    assert rows(data.open(tmp_path / "a.otlp")) == [(1, 0x1010, 2)]
+
+
+def test_profiles_of_other_measures_may_lack_what_is_needed(tmp_path: Path) -> None:
+    data = with_sample(**GOOD)
+    data.profile((8, 4), [{"stack_index": 2, "values": [7]}])
+    assert rows(data.open(tmp_path / "a.otlp")) == [(1, 0x1010, 3)]
+
+
+def test_the_fields_are_those_of_the_specification() -> None:
+    def fields(name: str) -> dict[str, int]:
+        message = getattr(profiles, name).DESCRIPTOR
+        return {field.name: field.number for field in message.fields}
+
+    assert fields("ProfilesData") == {"resource_profiles": 1, "dictionary": 2}
+    tables = fields("ProfilesDictionary")
+    names = ("mapping", "location", "string", "attribute", "stack")
+    assert [tables[f"{name}_table"] for name in names] == [1, 2, 5, 6, 7]
+    profile, sample = fields("Profile"), fields("Sample")
+    wanted = ("sample_type", "samples", "time_unix_nano", "period")
+    assert [profile[name] for name in wanted] == [1, 2, 3, 6]
+    wanted = ("stack_index", "link_index", "values", "timestamps_unix_nano")
+    assert [sample[name] for name in wanted] == [1, 3, 4, 5]
+
+
 def test_pprof_and_text_are_others(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(pprof([(16, 1)]))
@@ -108,6 +164,8 @@ def test_pprof_and_text_are_others(tmp_path: Path) -> None:
         b"\n\x08\n\x0atoo long",
         b"\n",
         b"\x12\x02\x42\x00",
+        b"\x00\x00\x00\x04text",
+        b"\x00\x00\x00",
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match="no profile of a known format"):
@@ -134,6 +192,19 @@ def with_sample(*, kind: tuple[int, int] = (1, 2), **sample: Any) -> Data:
     return data
 
 
+def with_index(table: str, **told: Any) -> bytes:
+    """With an entry that names another that is not there."""
+    data = with_sample(**GOOD)
+    getattr(data.tables, table).add(**told)
+    return bytes(data.data.SerializeToString())
+
+
+def framed(data: Data) -> bytes:
+    """As the collector's file exporter writes it."""
+    content: bytes = data.data.SerializeToString()
+    return len(content).to_bytes(4, "big") + content
+
+
 GOOD = {"stack_index": 1, "values": [3]}
 
 
@@ -142,8 +213,28 @@ GOOD = {"stack_index": 1, "values": [3]}
     [
         (Data().data.SerializeToString(), "it has no profiles"),
         (without(with_sample(**GOOD), "stack_table"), "no table of stacks: another version"),
-        (without(with_sample(**GOOD), "string_table"), "its tables lack an entry"),
-        (with_sample(stack_index=9, values=[3]).data.SerializeToString(), "lack an entry"),
+        (without(with_sample(**GOOD), "string_table"), "text 0 is named here"),
+        (
+            with_sample(stack_index=9, values=[3]).data.SerializeToString(),
+            "a.otlp@0xe: .*: stack 9 is named here, and the file has 4",
+        ),
+        (
+            field(1, field(2, field(2, field(3, b"\x01")))) + Data().data.SerializeToString(),
+            "@0x8: .* another version of the format",
+        ),
+        (
+            field(1, field(2, field(2, field(1, b"\x08\1\x10\2") + field(2, field(3, b"\1")))))
+            + Data().data.SerializeToString(),
+            "@0x10: .* another version of the format",
+        ),
+        (with_sample(kind=(0, 0), **GOOD).data.SerializeToString(), "it tells of no named type,"),
+        (with_sample(**GOOD).data.SerializeToString() * 2, "a second dictionary"),
+        (with_index("stack_table", location_indices=[9]), "location 9 is named"),
+        (with_index("location_table", mapping_index=9), "mapping 9 is named"),
+        (with_index("mapping_table", attribute_indices=[9]), "attribute 9 is named"),
+        (with_index("attribute_table", key_strindex=99), "text 99 is named"),
+        (framed(with_sample(**GOOD))[:-1], "@0x0: .* a message is cut off"),
+        (framed(with_sample(**GOOD)) + bytes(3), "a message is cut off"),
         (with_sample(stack_index=1, values=[-3]).data.SerializeToString(), "has no samples"),
         (with_sample(stack_index=0, values=[3]).data.SerializeToString(), "no addresses"),
         (
@@ -153,7 +244,7 @@ GOOD = {"stack_index": 1, "values": [3]}
         (with_sample(**GOOD).data.SerializeToString()[:-3], "is cut off"),
         (with_sample(**GOOD).data.SerializeToString() + field(1, 5), "field 1 holds a number"),
     ],
-    ids=range(9),
+    ids=range(19),
 )
 def test_what_can_not_be_used(tmp_path: Path, content: bytes, why: str) -> None:
     path = tmp_path / "a.otlp"

@@ -150,7 +150,7 @@ def test_our_own_export_holds_how_often_instructions_ran(tmp_path: Path, form: s
         (pprof([(16, 3)])[:-9], "it is cut off"),
         (pprof([(16, 3)]) + b"junk", "something else stands behind its end"),
         (gzip.decompress(pprof([(16, 3)]))[:-1], "is cut off"),
-        (field(1, message(_1=1, _2=2)), "its tables lack an entry"),
+        (field(1, message(_1=1, _2=2)), "@0x2: .* text 1 is named here, and the file has 0"),
         (gzip.compress(bytes(1 << 20) * 300), "larger than 256 MiB"),
         (
             gzip.compress(field(1, message(_1=1)) + b"\x32\x00" * (1 << 21)),
@@ -165,6 +165,24 @@ def test_what_can_not_be_used(write, content: bytes, why: str) -> None:
     with pytest.raises(InputError, match=why) as caught:
         FORMAT.open(write(content))
     assert "a.pprof" in str(caught.value)
+
+
+def test_damage_in_what_was_packed_says_so(write) -> None:
+    whole = gzip.decompress(pprof([(16, 3)]))
+    with pytest.raises(InputError, match=r"a.pprof \(unpacked\)@0x2: .* cut off"):
+        FORMAT.open(write(gzip.compress(whole[:4])))
+    with pytest.raises(InputError, match=r"a.pprof@0x5: .* cut off"):
+        FORMAT.open(write(gzip.compress(whole)[:5]))
+
+
+def test_padding_behind_what_is_packed_is_nothing(write) -> None:
+    assert rows(open_source(write(pprof([(16, 3)]) + bytes(512)))) == [(16, 3)]
+
+
+def test_two_profiles_in_a_row_are_refused(write) -> None:
+    both = pprof([(16, 3)]) + pprof([(17, 3)])
+    with pytest.raises(InputError, match="number 1 is there twice"):
+        open_source(write(both))
 
 
 def test_what_tells_of_memory_is_refused_whatever_its_default(write) -> None:
