@@ -25,10 +25,10 @@ from lbr2pgo.sources.processor_samples import (
     ProcessorSamples,
     build_id_of,
     column_of,
-    counted_times,
     head_of,
     is_of_processors,
     profile_of,
+    samples_of,
 )
 from lbr2pgo.sources.protobuf import (
     Message,
@@ -57,23 +57,20 @@ def _open(path: Path) -> ProcessorSamples:
 def _leaves(content: Message) -> Leaves:
     """Of all messages of a file; raises ValueError where it has none of use."""
     samples = dict[str, Counter[Leaf]]()
-    periods = dict[str, set[int | None]]()
     numbers = dict[MappedFile, int]()
     for message in _parts(content):
         tables = _Dictionary(message)
         own = [0, *(numbers.setdefault(file, len(numbers) + 1) for file in tables.files[1:])]
         for profile in (_Profile(each, tables) for each in _profiles(message)):
             found = samples.setdefault(profile.measure, Counter())
-            periods.setdefault(profile.measure, set()).add(profile.known_period)
             if is_of_processors(profile.measure):
                 for (file, address), count in profile.samples().items():
                     found[own[file] if file < len(own) else 0, address] += count
     if not samples:
         raise ValueError("it has no profiles")
     measure = list(samples)[column_of(list(samples))]
-    period = periods[measure].pop() if len(periods[measure]) == 1 else None
     files = {number: file for file, number in numbers.items()}
-    return Leaves(+samples[measure], files, measure, period)
+    return Leaves(+samples[measure], files, measure)
 
 
 def _parts(content: Message) -> Iterator[Message]:
@@ -156,16 +153,11 @@ class _Profile:
     def __init__(self, message: Message, tables: _Dictionary) -> None:
         """Raises MessageError where the format's version is another."""
         _refuse_bytes(message, 3)
-        kind = next(_messages(message, 1), Message.of(b""))
-        name, unit = (tables.text(each, message) for each in _numbers(kind, 1, 2))
-        self.measure, self._is_time = name, unit == "nanoseconds"
+        self.measure, self._unit = _kind(message, 1, tables)
+        _, counted = _kind(message, 5, tables)
+        self._counted = counted or self._unit
         (self._period,) = _numbers(message, 6)
         self._message, self._tables = message, tables
-
-    @property
-    def known_period(self) -> int | None:
-        """Events between samples; None where it tells time."""
-        return None if self._is_time else self._period or None
 
     def samples(self) -> Counter[Leaf]:
         """How often each leaf was interrupted."""
@@ -174,7 +166,14 @@ class _Profile:
             _refuse_bytes(sample, 3)
             (stack,) = _numbers(sample, 1)
             found[self._tables.leaf(stack, sample)] += _measured(sample)
-        return counted_times(found, self._period) if self._is_time else found
+        return samples_of(found, self._unit, self._period, self._counted)
+
+
+def _kind(message: Message, field: int, tables: _Dictionary) -> tuple[str, str]:
+    """The type and the unit that a profile tells in a field."""
+    kind = next(_messages(message, field), Message.of(b""))
+    name, unit = (tables.text(each, message) for each in _numbers(kind, 1, 2))
+    return name, unit
 
 
 def _measured(sample: Message) -> int:

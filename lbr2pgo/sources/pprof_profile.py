@@ -21,9 +21,9 @@ from lbr2pgo.sources.processor_samples import (
     ProcessorSamples,
     build_id_of,
     column_of,
-    counted_times,
     head_of,
     profile_of,
+    samples_of,
 )
 from lbr2pgo.sources.protobuf import (
     Message,
@@ -53,12 +53,13 @@ class _Tables:
         self.types: list[Message] = []
         self.mappings: dict[int, Message] = {}
         self.locations: dict[int, Leaf] = {}
-        self.numbers: dict[int, int] = {}
+        self.period = 0
+        self.period_type: Message | None = None
         for field, value in fields_of(content):
-            if isinstance(value, int):
-                self.numbers[field] = value
-            else:
+            if not isinstance(value, int):
                 self._take(field, value)
+            elif field == 12:
+                self.period = value
 
     def _take(self, field: int, value: Message) -> None:
         if field == 1:
@@ -71,6 +72,8 @@ class _Tables:
             self.locations[number] = told.get(2, 0), told.get(3, 0)
         elif field == 6:
             self.texts.append(value.text)
+        elif field == 11:
+            self.period_type = value
         if len(self.texts) + len(self.types) + len(self.mappings) + len(self.locations) > MOST:
             what = f"it has more than {MOST:,} texts, mappings and locations"
             raise MessageError(what, value.start)
@@ -78,6 +81,11 @@ class _Tables:
     def text(self, number: int, named_in: Message) -> str:
         """One of the texts; raises MessageError where there are not so many."""
         return entry(self.texts, number, "text", named_in)
+
+    def kind(self, message: Message) -> tuple[str, str]:
+        """The type and the unit of values."""
+        told = numbers_in(message)
+        return self.text(told.get(1, 0), message), self.text(told.get(2, 0), message)
 
     def file(self, message: Message) -> MappedFile:
         """What a mapping tells."""
@@ -99,24 +107,19 @@ def _new(table: Container[int], told: Mapping[int, int], message: Message) -> in
 def _leaves(content: Message) -> Leaves:
     """Of a profile's message; raises ValueError where it is none."""
     tables = _Tables(content)
-    kinds = [(numbers_in(each), each) for each in tables.types]
-    names, units = ([tables.text(t.get(i, 0), each) for t, each in kinds] for i in (1, 2))
-    if not names:
+    kinds = [tables.kind(each) for each in tables.types]
+    if not kinds:
         raise ValueError("it has no samples")
-    column, period = column_of(names), tables.numbers.get(12, 0)
+    column = column_of([name for name, _ in kinds])
     samples: Counter[Leaf] = Counter()
     for field, value in fields_of(content):
         if field == 2 and not isinstance(value, int):
             location, measured = _sample(value, column)
             samples[tables.locations.get(location, (0, 0))] += measured
-    is_time = units[column] == "nanoseconds"
+    name, unit = kinds[column]
+    counted = tables.kind(tables.period_type)[1] if tables.period_type else unit
     files = {number: tables.file(each) for number, each in tables.mappings.items()}
-    return Leaves(
-        counted_times(samples, period) if is_time else +samples,
-        files,
-        names[column],
-        None if is_time else period or None,
-    )
+    return Leaves(samples_of(samples, unit, tables.period, counted), files, name)
 
 
 def _sample(message: Message, column: int) -> tuple[int, int]:

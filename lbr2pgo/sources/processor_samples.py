@@ -46,8 +46,8 @@ _OF_PROCESSORS = (
     "cpu-clock", "task-clock",
 )  # fmt: skip
 """Sample types that tell where a processor was, the best first."""
-_EVENT_SUFFIXES = ("_sample", "_event")
-"""Of perf's events (google/perf_data_converter: src/perf_to_profile_lib)."""
+_NANOSECONDS = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "seconds": 10**9}
+_SIGN = 1 << 63
 _SHORTEST_PERIOD = 100_000
 """Nanoseconds between samples of a processor, at least."""
 _UNPLACED = "samples without an address"
@@ -96,8 +96,6 @@ class Leaves:
     """How often each was interrupted."""
     files: Mapping[int, MappedFile]
     measure: str
-    period: int | None
-    """Events between samples."""
 
 
 class ProcessorSamples(ShownShortly):
@@ -125,7 +123,7 @@ class ProcessorSamples(ShownShortly):
             self._form,
             Addresses.RUNTIME if self._events else Addresses.IMAGE,
             # Timers interrupt anywhere behind what took the time.
-            (EventInfo(self._leaves.measure, precise_ip=0, period=self._leaves.period),),
+            (EventInfo(self._leaves.measure, precise_ip=0),),
             {each.path: each.build_id for each in files if each.path and each.build_id},
             advice="samples of a processor tell branches only roughly; a branch recorder "
             "(lbr2pgo record) tells more",
@@ -266,7 +264,7 @@ def head_of(head: bytes) -> Message:
 
 def column_of(sample_types: Sequence[str]) -> int:
     """Of the sample type that tells best where a processor was; raises ValueError for none."""
-    plain = [_without_suffix(name) for name in sample_types]
+    plain = [_event(name) for name in sample_types]
     for wanted in _OF_PROCESSORS:
         if wanted in plain:
             return plain.index(wanted)
@@ -276,13 +274,20 @@ def column_of(sample_types: Sequence[str]) -> int:
 
 def is_of_processors(sample_type: str) -> bool:
     """Whether it tells where a processor was."""
-    return _without_suffix(sample_type) in _OF_PROCESSORS
+    return _event(sample_type) in _OF_PROCESSORS
 
 
-def _without_suffix(sample_type: str) -> str:
-    for suffix in _EVENT_SUFFIXES:
-        sample_type = sample_type.removesuffix(suffix)
-    return sample_type
+def _event(sample_type: str) -> str:
+    """The event, of perf's, whose samples a type counts; or the type itself.
+
+    How many events they stand for is another type, which ends in `_event`: no number of samples.
+    Source: google/perf_data_converter: src/perf_data_converter.cc.
+
+    >>> [_event(name) for name in ("cycles:u_sample", "cycles_event", "cpu")]
+    ['cycles', 'cycles_event', 'cpu']
+    """
+    event = sample_type.removesuffix("_sample")
+    return event.partition(":")[0] if event != sample_type else event
 
 
 def build_id_of(text: str) -> str | None:
@@ -292,12 +297,17 @@ def build_id_of(text: str) -> str | None:
     return known if known and is_hex else None
 
 
-def counted_times(times: Counter[Leaf], period: int) -> Counter[Leaf]:
-    """How many samples nanoseconds come to, of a period of so many, 0 where none is known.
+def samples_of(values: Counter[Leaf], unit: str, period: int, period_unit: str) -> Counter[Leaf]:
+    """How many samples values come to: times hold a period for each sample.
 
-    What all have in common is the period then. Raises ValueError where that is none.
+    Of times whose period is not known (0, or no time), it is what all have in common. Raises
+    ValueError where that is none.
     """
-    known = period or math.gcd(*times.values())
-    if times.total() and not period and known < _SHORTEST_PERIOD:
-        raise ValueError("it tells nanoseconds, and not the period of its samples")
-    return Counter({leaf: max(1, time // known) for leaf, time in times.items() if time})
+    if unit not in _NANOSECONDS:
+        return +values
+    each = period * _NANOSECONDS.get(period_unit, 0) if 0 < period < _SIGN else 0
+    times = Counter({leaf: time * _NANOSECONDS[unit] for leaf, time in values.items() if time})
+    each = each or math.gcd(*times.values())
+    if 0 < each < _SHORTEST_PERIOD:
+        raise ValueError(f"it tells {unit}, and not the period of its samples")
+    return Counter({leaf: max(1, (time + each // 2) // each) for leaf, time in times.items()})

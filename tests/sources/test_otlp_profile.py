@@ -85,6 +85,13 @@ def test_nanoseconds_are_counted_by_the_period(tmp_path: Path) -> None:
     assert rows(data.open(tmp_path / "a.otlp")) == [(1, 0x1020, 3)]
 
 
+def test_a_period_of_something_else_is_none_of_times(tmp_path: Path) -> None:
+    data, counts = Data(), profiles.ValueType(type_strindex=1, unit_strindex=2)
+    samples = [{"stack_index": i, "values": [i * 20_000_000]} for i in (1, 2)]
+    data.profile((3, 4), samples, period=7, period_type=counts)
+    assert rows(data.open(tmp_path / "a.otlp")) == [(1, 0x1010, 1), (1, 0x1020, 2)]
+
+
 def test_a_file_may_begin_with_its_tables_and_hold_empty_messages(tmp_path: Path) -> None:
     data = Data()
     data.profile((1, 2), [{"stack_index": 1, "values": [3]}])

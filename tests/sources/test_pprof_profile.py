@@ -78,6 +78,12 @@ def test_times_are_counted_by_their_period(write) -> None:
     assert rows(open_source(write(content))) == [(16, 3)]
 
 
+def test_a_period_may_have_another_unit(write) -> None:
+    content = gzip.decompress(pprof([(16, 30_000_000)], measure=("cpu", "nanoseconds"), period=10))
+    content += field(11, message(_1=1, _2=5)) + field(6, b"milliseconds")
+    assert rows(open_source(write(content))) == [(16, 3)]
+
+
 def test_samples_count_as_in_another_format(write, tmp_path: Path) -> None:
     program = Program.open(PIE)
     address, count = drawn(exact_edges_of(EXACT, program), program, 5000)

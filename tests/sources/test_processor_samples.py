@@ -23,8 +23,8 @@ from lbr2pgo.sources.processor_samples import (
     ProcessorSamples,
     build_id_of,
     column_of,
-    counted_times,
     profile_of,
+    samples_of,
 )
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.sums import TooManyError
@@ -34,7 +34,7 @@ OTHER = MappedFile(0x7F0000000000, 0x7F0000100000, 0, "/lib/libother.so", None)
 
 
 def samples(leaves: dict[Leaf, int], files: dict[int, MappedFile]) -> ProcessorSamples:
-    return ProcessorSamples(Path("cpu"), "pprof", Leaves(leaves, files, "cpu", None))
+    return ProcessorSamples(Path("cpu"), "pprof", Leaves(leaves, files, "cpu"))
 
 
 def counted(source: ProcessorSamples, program: Path) -> dict[int, int]:
@@ -152,8 +152,8 @@ def test_a_branch_recorder_is_advised() -> None:
     [
         (["cpu", "samples"], 1),
         (["alloc_space", "cpu"], 1),
-        (["cycles_event", "cycles_sample"], 0),
-        (["wall", "instructions_sample"], 1),
+        (["cycles_event", "cycles_sample"], 1),
+        (["wall", "instructions:u_sample"], 1),
     ],
 )
 def test_the_type_that_tells_best_where_processors_were(types: list[str], column: int) -> None:
@@ -161,8 +161,8 @@ def test_the_type_that_tells_best_where_processors_were(types: list[str], column
 
 
 def test_other_types_are_refused() -> None:
-    with pytest.raises(ValueError, match="tells of inuse_space, wall, and not of processors"):
-        column_of(["inuse_space", "wall"])
+    with pytest.raises(ValueError, match="tells of inuse_space, wall, cycles_event, and not"):
+        column_of(["inuse_space", "wall", "cycles_event"])
 
 
 def test_build_ids_are_hexadecimal() -> None:
@@ -172,12 +172,21 @@ def test_build_ids_are_hexadecimal() -> None:
 
 def test_times_are_samples_of_their_period() -> None:
     a, b = (1, 16), (1, 17)
-    times = Counter({a: 30_000_000, b: 4_000_000, (1, 18): 0})
-    assert counted_times(times, 10_000_000) == {a: 3, b: 1}
-    assert counted_times(Counter({a: 30_000_000, b: 20_000_000}), 0) == {a: 3, b: 2}
-    assert counted_times(Counter(), 0) == {}
-    with pytest.raises(ValueError, match="not the period"):
-        counted_times(Counter({a: 30_000_001, b: 20_000_000}), 0)
+    times, cpu = Counter({a: 29_999_999, b: 4_000_000, (1, 18): 0}), "nanoseconds"
+    assert samples_of(times, cpu, 10_000_000, cpu) == {a: 3, b: 1}
+    assert samples_of(times, cpu, 10, "milliseconds") == {a: 3, b: 1}
+    assert samples_of(Counter({a: 30_000}), "microseconds", 10_000, "microseconds") == {a: 3}
+    assert samples_of(times, "count", 10_000_000, cpu) == {a: 29_999_999, b: 4_000_000}
+
+
+@pytest.mark.parametrize(("period", "unit"), [(0, "nanoseconds"), (7, "count"), (1 << 63, "")])
+def test_times_without_a_period_have_one_in_common(period: int, unit: str) -> None:
+    a, b = (1, 16), (1, 17)
+    times = Counter({a: 30_000_000, b: 20_000_000})
+    assert samples_of(times, "nanoseconds", period, unit) == {a: 3, b: 2}
+    assert samples_of(Counter(), "nanoseconds", period, unit) == {}
+    with pytest.raises(ValueError, match="tells nanoseconds, and not the period"):
+        samples_of(Counter({a: 30_000_001, b: 20_000_000}), "nanoseconds", period, unit)
 
 
 def test_what_is_too_large_is_not_read(tmp_path: Path) -> None:
