@@ -97,6 +97,11 @@ _OTHER_KINDS = (
         "an ELF file",
         "Name the program with --binary only.",
     ),
+    (
+        b'{"resourceProfiles"',
+        "OpenTelemetry profiles as JSON",
+        "Have the collector's file exporter write format: proto.",
+    ),
     (b"\x28\xb5\x2f\xfd", "packed with zstd", "Unpack it first, with zstd -d."),
     (b"\x1f\x8b", "packed with gzip", "Unpack it first, with gzip -d."),
     (b"\xfd7zXZ\x00", "packed with xz", "Unpack it first, with xz -d."),

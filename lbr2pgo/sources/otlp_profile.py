@@ -19,6 +19,7 @@ from pathlib import Path
 from lbr2pgo.sources.base import Sniff, SourceFormat
 from lbr2pgo.sources.processor_samples import (
     MOST,
+    SIGN,
     Leaf,
     Leaves,
     MappedFile,
@@ -41,7 +42,6 @@ from lbr2pgo.sources.protobuf import (
 )
 
 _BUILD_ID = "process.executable.build_id.gnu"
-_SIGN = 1 << 63
 _NAME = "otlp"
 _MAPPING, _LOCATION, _TEXT, _ATTRIBUTE, _STACK = 1, 2, 5, 6, 7
 """Tables of a dictionary, by their fields."""
@@ -56,7 +56,7 @@ def _open(path: Path) -> ProcessorSamples:
 
 def _leaves(content: Message) -> Leaves:
     """Of all messages of a file; raises ValueError where it has none of use."""
-    samples = dict[str, Counter[Leaf]]()
+    samples, negative = dict[str, Counter[Leaf]](), Counter[str]()
     numbers = dict[MappedFile, int]()
     for message in _parts(content):
         tables = _Dictionary(message)
@@ -66,11 +66,12 @@ def _leaves(content: Message) -> Leaves:
             if is_of_processors(profile.measure):
                 for (file, address), count in profile.samples().items():
                     found[own[file] if file < len(own) else 0, address] += count
+                negative[profile.measure] += profile.negative
     if not samples:
         raise ValueError("it has no profiles")
     measure = list(samples)[column_of(list(samples))]
     files = {number: file for file, number in numbers.items()}
-    return Leaves(+samples[measure], files, measure)
+    return Leaves(+samples[measure], files, measure, negative[measure])
 
 
 def _parts(content: Message) -> Iterator[Message]:
@@ -158,6 +159,8 @@ class _Profile:
         self._counted = counted or self._unit
         (self._period,) = _numbers(message, 6)
         self._message, self._tables = message, tables
+        self.negative = 0
+        """Values below 0 that `samples` found."""
 
     def samples(self) -> Counter[Leaf]:
         """How often each leaf was interrupted."""
@@ -165,7 +168,9 @@ class _Profile:
         for sample in _messages(self._message, 2):
             _refuse_bytes(sample, 3)
             (stack,) = _numbers(sample, 1)
-            found[self._tables.leaf(stack, sample)] += _measured(sample)
+            values = _values(sample)
+            self.negative += sum(value >= SIGN for value in values)
+            found[self._tables.leaf(stack, sample)] += sum(v for v in values if v < SIGN)
         return samples_of(found, self._unit, self._period, self._counted)
 
 
@@ -176,16 +181,14 @@ def _kind(message: Message, field: int, tables: _Dictionary) -> tuple[str, str]:
     return name, unit
 
 
-def _measured(sample: Message) -> int:
-    """The sum of a sample's values, without negative ones; where it has times alone, how many."""
-    values = list(_repeated(sample, 4))
-    if values:
-        return sum(value for value in values if value < _SIGN)
-    return sum(
+def _values(sample: Message) -> list[int]:
+    """A sample's values; where it has times alone, how many."""
+    times = sum(
         1 if isinstance(value, int) else (value.end - value.start) // 8
         for field, value in fields_of(sample)
         if field == 5
     )
+    return list(_repeated(sample, 4)) or [times]
 
 
 def _profiles(content: Message) -> Iterator[Message]:
@@ -241,7 +244,8 @@ _INSIDE = {1: range(1, 4), 2: range(1, 8)}
 
 FORMAT = SourceFormat(
     name=_NAME,
-    summary="samples of processors by OpenTelemetry's profilers (v1development), for `--no-lbr`",
+    summary="samples of processors by OpenTelemetry's profilers (v1development), also as a "
+    "collector's file exporter writes them (`format: proto`), for `--no-lbr`",
     references=("open-telemetry/opentelemetry-proto: profiles/v1development/profiles.proto",),
     sniff=_sniff,
     open=_open,

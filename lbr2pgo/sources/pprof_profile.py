@@ -15,6 +15,7 @@ from pathlib import Path
 from lbr2pgo.sources.base import Sniff, SourceFormat
 from lbr2pgo.sources.processor_samples import (
     MOST,
+    SIGN,
     Leaf,
     Leaves,
     MappedFile,
@@ -36,7 +37,6 @@ from lbr2pgo.sources.protobuf import (
 
 _BEFORE = frozenset(range(7, 15))
 """Fields that may stand before it: times, periods, comments."""
-_SIGN = 1 << 63
 _NAME = "pprof"
 
 
@@ -111,27 +111,28 @@ def _leaves(content: Message) -> Leaves:
     if not kinds:
         raise ValueError("it has no samples")
     column = column_of([name for name, _ in kinds])
-    samples: Counter[Leaf] = Counter()
+    samples, negative = Counter[Leaf](), 0
     for field, value in fields_of(content):
         if field == 2 and not isinstance(value, int):
             location, measured = _sample(value, column)
-            samples[tables.locations.get(location, (0, 0))] += measured
+            negative += measured >= SIGN
+            samples[tables.locations.get(location, (0, 0))] += measured if measured < SIGN else 0
     name, unit = kinds[column]
     counted = tables.kind(tables.period_type)[1] if tables.period_type else unit
     files = {number: tables.file(each) for number, each in tables.mappings.items()}
-    return Leaves(samples_of(samples, unit, tables.period, counted), files, name)
+    numbers = samples_of(samples, unit, tables.period, counted)
+    return Leaves(numbers, files, name, negative)
 
 
 def _sample(message: Message, column: int) -> tuple[int, int]:
-    """The leaf's location, 0 for none, and one of the values; 0 for a negative one, or none."""
+    """The leaf's location, 0 for none, and one of the values, 0 for none."""
     leaf, values = 0, list[int]()
     for field, value in fields_of(message):
         if field == 1:
             leaf = leaf or next(numbers_of(value), 0)
         elif field == 2:
             values += islice(numbers_of(value), column + 1 - len(values))
-    measured = values[column] if column < len(values) else 0
-    return leaf, measured if measured < _SIGN else 0
+    return leaf, values[column] if column < len(values) else 0
 
 
 def _sniff(head: bytes) -> Sniff:

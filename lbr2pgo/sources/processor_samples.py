@@ -47,10 +47,12 @@ _OF_PROCESSORS = (
 )  # fmt: skip
 """Sample types that tell where a processor was, the best first."""
 _NANOSECONDS = {"nanoseconds": 1, "microseconds": 10**3, "milliseconds": 10**6, "seconds": 10**9}
-_SIGN = 1 << 63
+SIGN = 1 << 63
+"""Numbers from here on are below 0."""
 _SHORTEST_PERIOD = 100_000
 """Nanoseconds between samples of a processor, at least."""
 _UNPLACED = "samples without an address"
+_NEGATIVE = "numbers of samples below 0, as a difference of profiles has them"
 _NAMELESS = "samples in files without a name, a build-id and a place, or in none"
 
 
@@ -96,6 +98,8 @@ class Leaves:
     """How often each was interrupted."""
     files: Mapping[int, MappedFile]
     measure: str
+    negative: int = 0
+    """Values that were left out since they are below 0, as in a difference of two profiles."""
 
 
 class ProcessorSamples(ShownShortly):
@@ -200,7 +204,8 @@ class ProcessorSamples(ShownShortly):
         """Samples that have no place."""
         nowhere = sum(w for (_, address), w in self._leaves.samples.items() if not address)
         whole, placed = sum(self._leaves.samples.values()), sum(w for _, _, w in self._placed)
-        return dict(+Counter({_UNPLACED: nowhere, _NAMELESS: whole - nowhere - placed}))
+        nameless, negative = whole - nowhere - placed, self._leaves.negative
+        return dict(+Counter({_UNPLACED: nowhere, _NAMELESS: nameless, _NEGATIVE: negative}))
 
 
 def profile_of(path: Path, form: str, parse: Callable[[Message], Leaves]) -> ProcessorSamples:
@@ -305,7 +310,7 @@ def samples_of(values: Counter[Leaf], unit: str, period: int, period_unit: str) 
     """
     if unit not in _NANOSECONDS:
         return +values
-    each = period * _NANOSECONDS.get(period_unit, 0) if 0 < period < _SIGN else 0
+    each = period * _NANOSECONDS.get(period_unit, 0) if 0 < period < SIGN else 0
     times = Counter({leaf: time * _NANOSECONDS[unit] for leaf, time in values.items() if time})
     each = each or math.gcd(*times.values())
     if 0 < each < _SHORTEST_PERIOD:

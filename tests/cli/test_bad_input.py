@@ -104,6 +104,7 @@ def test_a_file_that_is_no_profile(refused, tmp_path: Path, content: bytes, says
     [
         (STATIC.read_bytes(), "but an ELF file\nName the program with --binary"),
         (gzip.compress(RECORDING.read_bytes()), "but packed with gzip\nUnpack it first"),
+        (b'{"resourceProfiles":[]}\n', "but OpenTelemetry profiles as JSON\nHave the collector"),
         (zstd.compress(RECORDING.read_bytes()), "but packed with zstd\nUnpack it first"),
     ],
 )

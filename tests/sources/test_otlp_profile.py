@@ -136,7 +136,9 @@ def test_the_export_request_is_the_same_message(tmp_path: Path) -> None:
 def test_negative_values_are_none_whatever_else_a_sample_tells(tmp_path: Path) -> None:
     data = with_sample(stack_index=1, values=[-3, 2], timestamps_unix_nano=[5, 6])
     data.profile((1, 2), [{"stack_index": 2, "values": [-1], "timestamps_unix_nano": [5]}])
-    assert rows(data.open(tmp_path / "a.otlp")) == [(1, 0x1010, 2)]
+    source = data.open(tmp_path / "a.otlp")
+    assert rows(source) == [(1, 0x1010, 2)]
+    assert list(source.health().values()) == [2]
 
 
 def test_profiles_of_other_measures_may_lack_what_is_needed(tmp_path: Path) -> None:

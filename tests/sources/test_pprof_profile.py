@@ -185,6 +185,12 @@ def test_padding_behind_what_is_packed_is_nothing(write) -> None:
     assert rows(open_source(write(pprof([(16, 3)]) + bytes(512)))) == [(16, 3)]
 
 
+def test_numbers_below_0_are_left_out_and_told(write) -> None:
+    source = open_source(write(pprof([(16, 3), (17, (1 << 64) - 2)])))
+    assert rows(source) == [(16, 3)]
+    assert list(source.health().values()) == [1]
+
+
 def test_two_profiles_in_a_row_are_refused(write) -> None:
     both = pprof([(16, 3)]) + pprof([(17, 3)])
     with pytest.raises(InputError, match="number 1 is there twice"):
