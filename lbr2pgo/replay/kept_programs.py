@@ -23,8 +23,9 @@ from lbr2pgo.support.output import write_to
 
 def started(source: StackSource) -> Iterator[tuple[Mmap, str | None]]:
     """The programs that processes started, each once; with their build-ids."""
+    programs = source.info.programs
     for event in as_log(source.space_events()).programs:
-        if isinstance(event, Mmap):
+        if isinstance(event, Mmap) and (programs is None or event.path in programs):
             yield event, event.build_id or source.info.build_ids.get(event.path)
 
 

@@ -78,6 +78,8 @@ class SourceInfo:
     """Why none says how it was predicted, likewise."""
     advice: str | None = None
     """What would tell more: a sentence."""
+    programs: tuple[str, ...] | None = None
+    """Paths of what was started; None where that is what each process mapped first."""
     is_exact: bool = False
     """Every branch of a run is counted: no number is chance."""
     details: Mapping[str, str] = field(default_factory=dict)

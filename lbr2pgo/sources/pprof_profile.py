@@ -121,7 +121,9 @@ def _leaves(content: Message) -> Leaves:
     counted = tables.kind(tables.period_type)[1] if tables.period_type else unit
     files = {number: tables.file(each) for number, each in tables.mappings.items()}
     numbers = samples_of(samples, unit, tables.period, counted)
-    return Leaves(numbers, files, name, negative)
+    # The first mapping is the program, google/pprof's profile.proto says.
+    program = next((each.path for each in files.values()), "")
+    return Leaves(numbers, files, name, negative, (program,))
 
 
 def _sample(message: Message, column: int) -> tuple[int, int]:

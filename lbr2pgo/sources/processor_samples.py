@@ -100,6 +100,8 @@ class Leaves:
     measure: str
     negative: int = 0
     """Values that were left out since they are below 0, as in a difference of two profiles."""
+    programs: tuple[str, ...] = ()
+    """Paths of those files that are known to be programs."""
 
 
 class ProcessorSamples(ShownShortly):
@@ -131,6 +133,7 @@ class ProcessorSamples(ShownShortly):
             {each.path: each.build_id for each in files if each.path and each.build_id},
             advice="samples of a processor tell branches only roughly; a branch recorder "
             "(lbr2pgo record) tells more",
+            programs=self._leaves.programs,
         )
 
     def space_events(self) -> Sequence[SpaceEvent]:

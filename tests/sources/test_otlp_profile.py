@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from builders.protobuf import field, otlp, pprof
 
+from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.sources import format_of, open_source
 from lbr2pgo.sources.otlp_profile import FORMAT
 from lbr2pgo.sources.processor_samples import ProcessorSamples
@@ -76,6 +77,11 @@ def test_leaves_of_all_profiles_are_added_up(tmp_path: Path) -> None:
     first, second = source.space_events()
     assert (first.start, first.length, first.file_offset) == (0x1000, 0x8000, 0x200)
     assert second.is_as_linked
+
+
+def test_which_file_is_a_program_is_not_known(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no mappings of a program\nName the program with --bin"):
+        recorded_program([with_sample(**GOOD).open(tmp_path / "a.otlp")])
 
 
 def test_nanoseconds_are_counted_by_the_period(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.count_instructions import count_instructions
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.program.program import Program
+from lbr2pgo.replay.recorded_program import recorded_program
 from lbr2pgo.reports.build import ReportOptions, make_report
 from lbr2pgo.reports.exports import EXPORTS
 from lbr2pgo.sources import open_source
@@ -201,6 +202,17 @@ def test_what_tells_of_memory_is_refused_whatever_its_default(write) -> None:
     content = gzip.decompress(pprof([(16, 3)], measure=("allocs", "count"))) + field(14, 1)
     with pytest.raises(InputError, match="it tells of allocs, and not of processors"):
         open_source(write(content))
+
+
+def test_the_first_mapping_is_the_program(write) -> None:
+    build_id = Program.open(PIE).image.build_id or ""
+    content = gzip.decompress(pprof([(0x1100, 3)], path=str(PIE), build_id=build_id))
+    content += field(3, message(_1=2, _2=0x7000, _3=0x8000, _5=5)) + field(6, b"/lib/other.so")
+    content += field(4, message(_1=9, _2=2, _3=0x7001)) + field(2, message(_1=b"\x09", _2=b"\x05"))
+    source = open_source(write(content))
+    assert isinstance(source, ProcessorSamples)
+    assert len(source.space_events()) == 2
+    assert recorded_program([source]) == PIE
 
 
 def test_another_build_is_refused(write) -> None:
