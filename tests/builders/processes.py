@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from builders import perf_data as build
@@ -44,8 +45,13 @@ BRANCHES = {
 """From and to, by run-time address, and how often."""
 
 
-def process_recording(target: Path, places: dict[Path, str]) -> Path:
-    """Of both files, mapped from these paths, and of two that are not there; one never ran."""
+def process_recording(
+    target: Path, places: dict[Path, str], stacks: Sequence[Sequence[tuple[int, int]]] = ()
+) -> Path:
+    """Of both files, mapped from these paths, and of two that are not there; one never ran.
+
+    Without stacks, each of the `BRANCHES` is alone in one.
+    """
     event = Event()
     trailer = event.trailer(10, 10, 1)
     mapped = {
@@ -55,10 +61,10 @@ def process_recording(target: Path, places: dict[Path, str]) -> Path:
     space = b"".join(
         build.mmap2(10, start, _LENGTH, path, trailer, offset=0) for path, start in mapped.items()
     )
-    stacks = [pair for pair, times in BRANCHES.items() for _ in range(times)]
+    stacks = stacks or [[pair] for pair, times in BRANCHES.items() for _ in range(times)]
     samples = b"".join(
-        Sample(((*pair, 2),), pid=10, tid=10, time=100 + i).encode(event)
-        for i, pair in enumerate(stacks)
+        Sample(tuple((*pair, 2) for pair in stack), pid=10, tid=10, time=100 + i).encode(event)
+        for i, stack in enumerate(stacks)
     )
     ids = b"".join(
         build.build_id_record(places[path], bytes.fromhex(identity))

@@ -14,7 +14,8 @@ from builders import perf_data as build
 from builders.fixtures import Run, Tool
 from builders.instruction_samples import drawn, preaggregated
 from builders.perf_data import Event
-from builders.protobuf import field, message, pprof
+from builders.processes import LIBRARY, MAIN, in_library, in_program, process_recording
+from builders.protobuf import field, message, otlp, pprof
 from builders.recordings import PIE, RECORDING, STATIC, STATIC_RECORDING, recorded
 
 import lbr2pgo
@@ -29,6 +30,7 @@ from lbr2pgo.reports.exports import EXPORTS
 from lbr2pgo.sources import open_source
 from lbr2pgo.sources.pprof_profile import FORMAT
 from lbr2pgo.sources.processor_samples import ProcessorSamples
+from lbr2pgo.support.addresses import in_file, slot_of
 from lbr2pgo.support.errors import InputError
 
 EXACT = Path(str(RECORDING).replace(".perf.data", ".exact.npz"))
@@ -126,12 +128,13 @@ def test_the_same_samples_as_perf_data_make_the_same_profile(tmp_path: Path) -> 
     (tmp_path / "cpu.pprof").write_bytes(
         pprof(samples, start=0x202000, limit=0x2A2000, offset=0x1000, path=str(STATIC))
     )
+    (tmp_path / "cpu.otlp").write_bytes(otlp(samples, path=str(STATIC)))
     made = []
-    for name in ("perf.data", "cpu.pprof"):
+    for name in ("perf.data", "cpu.pprof", "cpu.otlp"):
         done = lbr2pgo.convert(tmp_path / name, STATIC, no_lbr=True, fdata=tmp_path / "fdata")
         made.append((tmp_path / "fdata").read_bytes())
-        assert any("branch recorder" in note for note in done.notes) == (name == "cpu.pprof")
-    assert made[0] == made[1] != b""
+        assert any("branch recorder" in note for note in done.notes) == (name != "perf.data")
+    assert made[0] == made[1] == made[2] != b""
 
 
 @pytest.mark.parametrize("form", ["pprof", "otlp"])
@@ -147,6 +150,31 @@ def test_our_own_export_holds_how_often_instructions_ran(tmp_path: Path, form: s
     ran = flow.executed > 0
     assert found.address.tolist() == flow.instructions.address[ran].tolist()
     assert found.count.tolist() == flow.executed[ran].tolist()
+
+
+@pytest.mark.parametrize("form", ["pprof", "otlp"])
+def test_our_own_export_holds_libraries_too(tmp_path: Path, form: str) -> None:
+    if form == "otlp":
+        pytest.importorskip("opentelemetry.proto.profiles.v1development.profiles_pb2")
+    stack = [  # main's first instructions, and before them those of frame_dummy
+        (in_library(0x242B), in_library(0x244A)),
+        (in_program(0x1C54), in_library(MAIN)),
+        (in_library(0x242B), in_program(0x1C50)),
+    ]
+    places = {f: str(f) for f in (PIE, LIBRARY)}
+    recording = process_recording(tmp_path / "perf.data", places, [stack])
+    options = ReportOptions((recording,), PIE, binaries=(LIBRARY,), tables=False, code=True)
+    report, path = make_report(options), tmp_path / "own"
+    assert report.code is not None
+    path.write_bytes(EXPORTS[form].write(report))
+    rows = zip(report.code.address.tolist(), report.code.instructions.tolist(), strict=True)
+    ran = [(slot_of(address), in_file(address), times) for address, times in rows if times]
+    for program, is_library in ((PIE, False), (LIBRARY, True)):
+        facts = ImageFacts(Program.open(program).image.layout)
+        found = count_instructions(open_source(path), facts).counts
+        wanted = [(address, times) for slot, address, times in ran if (slot > 0) == is_library]
+        assert wanted
+        assert list(zip(found.address.tolist(), found.count.tolist(), strict=True)) == wanted
 
 
 @pytest.mark.parametrize(
