@@ -227,15 +227,18 @@ def _repeated(message: Message, wanted: int) -> Iterator[int]:
 def _sniff(head: bytes) -> Sniff:
     """Whether profiles of a resource, or the tables, come first: messages in a message."""
     content = head_of(head)
+    begin = _LENGTH if _is_framed(content) else 0
     try:
-        outer = opening_of(content, _LENGTH if _is_framed(content) else 0)
+        outer = opening_of(content, begin)
         inner = opening_of(content, outer.begin)
         is_whole = inner.begin == inner.past
         third = inner if is_whole else opening_of(content, inner.begin)
     except MessageError:
         return Sniff.NO
     known = _INSIDE.get(outer.field, range(0))
-    is_nested = outer.has_bytes and inner.has_bytes and third.past <= inner.past <= outer.past
+    past = begin + int.from_bytes(content.content[:begin], "big") if begin else outer.past
+    is_nested = outer.has_bytes and inner.has_bytes
+    is_nested &= third.past <= inner.past <= outer.past <= past
     return Sniff.YES if is_nested and inner.field in known and third.field else Sniff.NO
 
 

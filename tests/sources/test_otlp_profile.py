@@ -181,6 +181,7 @@ def test_pprof_and_text_are_others(tmp_path: Path) -> None:
         b"\x12\x02\x42\x00",
         b"\x00\x00\x00\x04text",
         b"\x00\x00\x00",
+        b"\x00\x00\x00\x03\n\x02\n\x00",
     ):
         path.write_bytes(content)
         with pytest.raises(InputError, match="no profile of a known format"):
