@@ -2,8 +2,8 @@
 
 `--no-lbr` takes such samples. Each counts for its leaf. Its address is of the process, or as the
 file links it (Parca, the OpenTelemetry agent): that shows where most lie beside their mapping.
-Every mapping stands for a process of its own, since files of several hosts and processes may share
-a profile.
+Mappings that would hide each other stand for processes of their own, since files of several hosts
+and processes may share a profile.
 """
 
 from __future__ import annotations
@@ -155,11 +155,20 @@ class ProcessorSamples(ShownShortly):
 
     @cached_property
     def _pids(self) -> dict[int, int]:
-        """Of each mapping that has samples and can be told from others; none if they all can't."""
+        """Of each mapping that has samples and can be told from others; none if they all can't.
+
+        Those of processes that lie apart may be of one, and each other is alone.
+        """
         files, linked = self._leaves.files, self._linked
-        seen = sorted({n for n, address in self._leaves.samples if address and n in files})
-        known = (n for n in seen if files[n].is_named or n not in linked)
-        return {number: pid for pid, number in enumerate(known, 1)}
+        sampled = {number for number, address in self._leaves.samples if address}
+        seen = (n for n in files if n in sampled and (files[n].is_named or n not in linked))
+        pids = {number: pid for pid, number in enumerate(seen, 1)}
+        shared = min((pid for number, pid in pids.items() if number not in linked), default=0)
+        end = 0
+        for number in sorted(pids.keys() - linked, key=lambda n: (files[n].start, pids[n])):
+            if files[number].start >= end:
+                pids[number], end = shared, files[number].limit
+        return pids
 
     @cached_property
     def _events(self) -> list[SpaceEvent]:

@@ -126,6 +126,20 @@ def test_processes_that_mapped_different_files_at_one_place_are_told_apart() -> 
     assert counted(source, PIE) == {code_of(PIE) + 1: 3, code_of(PIE) + 2: 7}
 
 
+def test_files_that_lie_apart_are_of_one_process() -> None:
+    files = {4: mapping(PIE, BASE), 2: OTHER, 3: mapping(PIE, BASE), 1: mapping(PIE, 0)}
+    places = {(4, BASE): 1, (2, OTHER.start): 5, (3, BASE): 2, (1, code_of(PIE)): 3}
+    source = samples(places, files)
+    (batch,) = source.batches()
+    assert batch.pid.tolist() == [1, 1, 3, 4]
+    events = source.space_events()
+    assert [event.pid for event in events] == [1, 1, 3, 4]
+    found = count_instructions(source, ImageFacts(Program.open(PIE).image.layout)).counts
+    assert found.count.tolist() == [6]
+    told = (found.tallies["instructions_mapped"], found.tallies["instructions_in_image/elsewhere"])
+    assert told == (11, 5)
+
+
 def test_without_any_file_addresses_are_as_linked() -> None:
     at = code_of(STATIC)
     nameless = mapping(STATIC, 0, named=False)
