@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lbr2pgo.model.branch_counts import BRANCH, RETURN, TO
-from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.program.block_map import LANDING_PAD, BlockMap
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import PlacedAddresses
@@ -22,8 +22,6 @@ from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.sums import add_at, sums_of_pairs
 from lbr2pgo.support.tables import table
 
-_LANDING_PAD = 4
-"""Of a block's metadata."""
 JUMPS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP)
 
 
@@ -162,7 +160,7 @@ def _landed(to: PlacedAddresses, count: U64, blocks: BlockMap) -> U64:
         (blocks.start[after] == to[made])
         & (blocks.end[before] == blocks.start[after])
         & (blocks.function[before] == blocks.function[after])
-        & (blocks.metadata[after] & _LANDING_PAD == 0)
+        & (blocks.metadata[after] & LANDING_PAD == 0)
     )
     landed = np.zeros(len(blocks), np.uint64)
     add_at(landed, target[made], count[made])

@@ -24,7 +24,7 @@ import numpy as np
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO
 from lbr2pgo.profiles.propeller.block_flow import BlockFlow, containing
 from lbr2pgo.profiles.propeller.block_layout import Layout
-from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.program.block_map import INDIRECT, LANDING_PAD, BlockMap
 from lbr2pgo.program.code.instructions import CALLS
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import Bools
@@ -39,8 +39,6 @@ _LIKELY = 0.3
 """How likely a path has to go on."""
 _FEWEST = 10
 """Samples of a path: of fewer, chance decides."""
-_LANDING_PAD, _INDIRECT = 4, 16
-"""Of a block's metadata."""
 
 Node = tuple[int, int]
 """A row of the block map, and which copy of it: 0 is the block itself."""
@@ -48,7 +46,7 @@ _Edges = dict[int, dict[int, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class ClonedPath:
     """A block, and those behind it that are cloned for it; rows of the block map."""
 
     before: int
@@ -82,7 +80,7 @@ def clone_paths(
     """Functions that gain by clones, by their places in the layout."""
     paths = _Paths(flow, blocks, found, layout)
     least = _LEAST_PER_BYTE * float(flow.branches.count.sum())
-    chosen: dict[int, list[Path]] = defaultdict(list)
+    chosen: dict[int, list[ClonedPath]] = defaultdict(list)
     for path in _best_first(paths, least, MOST_GROWTH * int(blocks.size.sum())):
         chosen[paths.owner[path.before]].append(path)
     made = {place: _Function(paths, place) for place in chosen}
@@ -90,7 +88,7 @@ def clone_paths(
     return {place: each for place, each in cloned.items() if each is not None}
 
 
-def _best_first(paths: _Paths, least: float, room: float) -> Iterator[Path]:
+def _best_first(paths: _Paths, least: float, room: float) -> Iterator[ClonedPath]:
     """Those that gain at least so much a byte and are no larger than the room, the best first.
 
     A path gains less, if anything, once those that it crosses were taken: it is asked again when
@@ -140,7 +138,7 @@ class _Paths:
     def __init__(self, flow: Flow, blocks: BlockMap, found: BlockFlow, layout: Layout) -> None:
         self.layout, self.onward = layout, _Onward(flow, blocks)
         self.size, self.count = blocks.size.tolist(), found.count.tolist()
-        is_indirect = blocks.metadata & _INDIRECT != 0
+        is_indirect = blocks.metadata & INDIRECT != 0
         self._ends, self._stays = is_indirect.tolist(), _that_stay(flow, blocks).tolist()
         self.owner: dict[int, int] = {}
         """The function that each block is laid out in, by its place there."""
@@ -164,7 +162,7 @@ class _Paths:
         rows: list[int] = self.layout.blocks[begin:end].tolist()
         return rows
 
-    def __iter__(self) -> Iterator[Path]:
+    def __iter__(self) -> Iterator[ClonedPath]:
         for before, leads in list(self.edges.items()):
             if not self._ends[before]:
                 for block, count in leads.items():
@@ -177,18 +175,18 @@ class _Paths:
     def _can_be_cloned(self, block: int, path: Sequence[int]) -> bool:
         return not self._stays[block] and block not in path
 
-    def best(self, before: int, block: int) -> Path | None:
+    def best(self, before: int, block: int) -> ClonedPath | None:
         """The path that gains most of all that begin so; None if none does."""
         count = self.edges[before][block]
         saved = count - self.edges[before].get(self.behind.get(before, -1), 0.0)
         path, shares, size = [block], [self._shares(before, [block])], self.size[block]
-        best: Path | None = None
+        best: ClonedPath | None = None
         while True:
             last, told = path[-1], shares[-1]
             falls = self.behind.get(last, -1)
             lost = count * told.get(falls, 0.0)
             if saved - lost > (best.gain if best else 0.0):
-                best = Path(before, tuple(path), tuple(shares), saved - lost, size)
+                best = ClonedPath(before, tuple(path), tuple(shares), saved - lost, size)
             following = max(told, key=lambda each: told[each], default=-1)
             if len(path) == LONGEST or self._ends[last] or following < 0:
                 break
@@ -222,7 +220,7 @@ def _that_stay(flow: Flow, blocks: BlockMap) -> Bools:
     Labels stand around such calls, which clang can't have twice (LLVM: EH_LABEL). Which calls are
     meant the map does not say: in a function that has landing pads, any may be.
     """
-    is_pad = blocks.metadata & _LANDING_PAD != 0
+    is_pad = blocks.metadata & LANDING_PAD != 0
     code = flow.instructions
     at = containing(code.address[np.isin(code.kind, CALLS)], blocks)
     calls = np.zeros(len(blocks), np.bool_)
@@ -245,7 +243,7 @@ class _Function:
         }
         self._copies: Counter[int] = Counter()
 
-    def with_clones(self, paths: Sequence[Path]) -> ClonedFunction | None:
+    def with_clones(self, paths: Sequence[ClonedPath]) -> ClonedFunction | None:
         """The function with these paths cloned; None where it takes as many branches then."""
         before = _taken([(row, 0) for row in self._rows], self._edges)
         cloned = [(path.before, *path.cloned) for path in _ordered(paths) if self._clone(path)]
@@ -254,7 +252,7 @@ class _Function:
             return None
         return ClonedFunction(tuple(cloned), tuple(order))
 
-    def _clone(self, path: Path) -> bool:
+    def _clone(self, path: ClonedPath) -> bool:
         """Clone a path, unless most of what it was chosen for has gone with another one."""
         previous, first = (path.before, 0), (path.cloned[0], 0)
         count = self._edges[previous].get(first, 0.0)
@@ -295,7 +293,7 @@ class _Function:
         return [nodes[i] for i in order.tolist()]
 
 
-def _ordered(paths: Sequence[Path]) -> Iterator[Path]:
+def _ordered(paths: Sequence[ClonedPath]) -> Iterator[ClonedPath]:
     """Paths in an order in which all can be cloned: the first edge of a path is gone with it.
 
     So paths that pass over that edge come before. Of those that pass over each other's, the last

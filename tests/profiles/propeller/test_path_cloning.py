@@ -21,9 +21,8 @@ from lbr2pgo.profiles.propeller import path_cloning as module
 from lbr2pgo.profiles.propeller.block_flow import BlockEdges, BlockFit, BlockFlow
 from lbr2pgo.profiles.propeller.block_layout import Layout
 from lbr2pgo.profiles.propeller.format import PropellerOutput
-from lbr2pgo.profiles.propeller.path_cloning import MOST_GROWTH, clone_paths
-from lbr2pgo.profiles.propeller.path_cloning import Path as ClonedPath
-from lbr2pgo.program.block_map import BlockMap
+from lbr2pgo.profiles.propeller.path_cloning import MOST_GROWTH, ClonedPath, clone_paths
+from lbr2pgo.program.block_map import INDIRECT, LANDING_PAD, BlockMap
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import image_array, placed_addresses
 from lbr2pgo.support.errors import InputError
@@ -128,7 +127,6 @@ def test_clones_stay_only_where_fewer_branches_are_taken() -> None:
 
 START, SIZE = 0x1000, 16
 COLD_SIZE = 10_000
-ENDS_INDIRECT, LANDING_PAD = 16, 4
 
 
 def cloned(
@@ -200,7 +198,7 @@ def test_the_end_of_a_function_is_cloned_for_what_jumps_there() -> None:
     [
         {"metadata": {3: LANDING_PAD}},
         {"metadata": {1: LANDING_PAD}, "calls": (3,)},
-        {"metadata": {2: ENDS_INDIRECT}},
+        {"metadata": {2: INDIRECT}},
     ],
     ids=["landing pad", "a call that may throw", "behind an indirect branch"],
 )
@@ -233,7 +231,7 @@ def test_a_path_goes_on_as_the_runs_behind_its_jump_did(
 
 
 def test_a_path_ends_with_an_indirect_branch() -> None:
-    ends = {3: ENDS_INDIRECT}
+    ends = {3: INDIRECT}
     assert cloned(ONWARD, order=[0, 1, 3, 4, 5, 2], metadata=ends) in (((2, 3),), ())
 
 
