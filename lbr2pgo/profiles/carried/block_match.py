@@ -167,23 +167,20 @@ def _ways(code: FunctionCode) -> tuple[_Way, _Way]:
     Blocks that are no pair yet are looked through: they may be parts of others.
     """
 
-    def way(next_of: Callable[[int], Sequence[int]]) -> _Way:
-        def few(block: int) -> Sequence[int]:
-            ways = next_of(block)
-            return ways if len(ways) <= _MOST_WAYS else ()
+    def way(all_ways: Iterable[Sequence[int]]) -> _Way:
+        few = [ways if len(ways) <= _MOST_WAYS else () for ways in all_ways]
 
         def near(block: int, paired: Container[int]) -> dict[int, float]:
-            found = dict.fromkeys(few(block), 1.0)
-            for each in few(block):
+            found = dict.fromkeys(few[block], 1.0)
+            for each in few[block]:
                 if each not in paired:
-                    for other in few(each):
+                    for other in few[each]:
                         found.setdefault(other, _THROUGH)
             return found
 
         return near
 
-    predecessors = code.predecessors
-    return way(predecessors.__getitem__), way(lambda block: code.blocks[block].successors)
+    return way(code.predecessors), way(block.successors for block in code.blocks)
 
 
 def _cases(old: FunctionCode, new: FunctionCode) -> dict[int, Counter[int]]:

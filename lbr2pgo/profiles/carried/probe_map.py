@@ -92,6 +92,8 @@ class _Pairing:
         sure: set[int] = set()
 
         def take(rows: I64, columns: I64, *, are_moved: bool) -> None:
+            if not len(rows) or not len(columns):
+                return
             worth = self._worth(rows, columns)
             for i, j in (_mutual if are_moved else _in_order)(worth):
                 to[int(rows[i])] = int(columns[j])

@@ -149,6 +149,7 @@ class ProgramCode:
         code = self._context.code
         callee = np.where(code.has_target, functions.containing(code.target), -1)
         self._callees = callee.tolist()
+        self._is_direct = code.branches()
         self._cases = self._tables(program)
         self._labels = self._stored_labels(program)
 
@@ -161,7 +162,7 @@ class ProgramCode:
         start, end = (
             int(column[function]) for column in (self.functions.start, self.functions.end)
         )
-        direct = code.branches()[rows]
+        direct = self._is_direct[rows]
         target = code.target[rows][direct]
         is_local = (target >= start) & (target < end)
         return (

@@ -13,6 +13,7 @@ from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.distinct import begins, distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import Tabular, same_length, seal, table
 
@@ -82,9 +83,8 @@ def code_graph(
     owner = np.append(functions.parent, -1)[region]
     is_stub = np.append(functions.is_stub, False)[region]
     jumps, tables = _Jumps.of(code, owner), _Tables.of(code, owner, indirect)
-    entered = np.concatenate([
-        code.index_of(functions.start), code.index_of(functions.entry), jumps.crossing
-    ])  # fmt: skip
+    own = distinct(region[begins(region)])
+    entered = np.append(code.index_of(functions.entries(own[own >= 0])), jumps.crossing)
     entered = entered[entered >= 0]
     starts = _starts(code, owner)
     for rows in (entered, jumps.target, tables.target, tables.label):

@@ -13,7 +13,8 @@ from lbr2pgo.program.code.cfg import FunctionCFG
 from lbr2pgo.program.code.code_graph import CodeGraph, IndirectTargets, code_graph
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.support.addresses import image_array
+from lbr2pgo.support.addresses import PlacedAddresses, image_array
+from lbr2pgo.support.arrays import I64
 
 BASE = 0x1000
 
@@ -137,3 +138,27 @@ def test_jumps_of_the_linkage_table_leave_the_program() -> None:
     assert jumping.any()
     assert graph.is_exit[jumping].all()
     assert not np.isin(graph.source, np.flatnonzero(jumping)).any()
+
+
+def test_graphs_of_single_functions_cost_what_these_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked_up: list[int] = []
+    index_of = InstructionTable.index_of
+
+    def counted(table: InstructionTable, addresses: PlacedAddresses) -> I64:
+        looked_up.append(len(addresses))
+        return index_of(table, addresses)
+
+    monkeypatch.setattr(InstructionTable, "index_of", counted)
+    works = []
+    for count in (16, 64):
+        path = tmp_path / f"of{count}"
+        functions = [Function(f"f{i}", BASE + i, 1) for i in range(count)]
+        path.write_bytes(elf(b"\xc3" * count, BASE, functions))
+        program = Program.open(path)
+        looked_up.clear()
+        for start in program.functions.start:
+            code_graph(program.instructions_for(image_array([start])), program.regions)
+        works.append(sum(looked_up))
+    assert 0 < works[1] <= 4 * works[0]
