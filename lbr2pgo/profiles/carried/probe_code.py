@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property, lru_cache
+from itertools import chain
 
 import numpy as np
 
@@ -145,9 +146,9 @@ class ProbedCode:
         kinds: dict[int, dict[int, int]] = {number: {} for number in numbers.tolist()}
         for number, index in callees:
             kinds[number][index] = ProbeKind.DIRECT_CALL
-        for row in rows.tolist():
-            number, index = self._key(row)
-            kinds[number][index] = int(self._table.kind[row])
+        seen = self._table.kind[rows].tolist()
+        for (number, index), one in zip(self._keys(rows), seen, strict=True):
+            kinds[number][index] = one
         for number, known in kinds.items():
             kind = np.full(max(known, default=0) + 1, UNSEEN, np.uint8)
             kind[list(known)] = list(known.values())
@@ -155,9 +156,10 @@ class ProbedCode:
             called = [frozenset(callees.get(key, ())) for key in keys]
             yield number, ProbedFunction(kind, called, [words.get(key, Counter()) for key in keys])
 
-    def _key(self, row: int) -> tuple[int, int]:
+    def _keys(self, rows: I64) -> Iterator[_Key]:
         table = self._table
-        return int(table.tree.guid[table.node[row]]), int(table.index[row])
+        numbers = table.tree.guid[table.node[rows]].tolist()
+        return zip(numbers, table.index[rows].tolist(), strict=True)
 
     def _callees(self, numbers: U64, rows: I64) -> dict[_Key, set[str]]:
         """The names of what calls of these functions call, and of what was inlined in place."""
@@ -175,10 +177,10 @@ class ProbedCode:
         rows, target = rows[is_direct], code.target[at[is_direct]]
         regions = self._program.regions
         region = regions.containing(target)
-        for row, number, to in zip(rows.tolist(), region.tolist(), target.tolist(), strict=True):
+        for key, number, to in zip(self._keys(rows), region.tolist(), target.tolist(), strict=True):
             if number >= 0 and int(regions.start[number]) == to:
                 names = regions.aliases(number) or (regions.label(number).partition("@")[0],)
-                found[self._key(row)].update(_source_name(name) for name in names if name)
+                found[key].update(_source_name(name) for name in names if name)
         return found
 
     def _words(self, rows: I64) -> dict[_Key, Counter[str]]:
@@ -196,12 +198,12 @@ class ProbedCode:
         if len(rows):
             read = texts(self._program.image, ByteRanges(starts, ends))
             words = [
-                Counter(word for _, _, said in lines for word in _words_of(said)) for lines in read
+                Counter(chain.from_iterable(_words_of(said) for _, _, said in lines))
+                for lines in read
             ]
-            for row, place in zip(
-                rows.tolist(), place_of(self._table.address[rows], starts).tolist(), strict=True
-            ):
-                found[self._key(row)].update(words[place])
+            places = place_of(self._table.address[rows], starts).tolist()
+            for key, place in zip(self._keys(rows), places, strict=True):
+                found[key].update(words[place])
         return found
 
     def _code_at(self, rows: I64) -> tuple[InstructionTable, I64]:

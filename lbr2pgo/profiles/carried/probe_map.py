@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -102,7 +102,7 @@ class _Pairing:
 
         for stretch in self._stretches(rows, columns):
             take(*stretch, are_moved=False)
-        rows, columns = np.setdiff1d(rows, [*to]), np.setdiff1d(columns, [*to.values()])
+        rows, columns = _without(rows, to), _without(columns, set(to.values()))
         take(rows, columns, are_moved=True)
         return ProbeMap(to, frozenset(sure))
 
@@ -164,6 +164,10 @@ class _Pairing:
         length = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, length, out=vectors, where=length > 0)
         return vectors
+
+
+def _without(numbers: I64, taken: Container[int]) -> I64:
+    return np.array([each for each in numbers.tolist() if each not in taken], np.int64)
 
 
 def _unique(keys: Iterator[tuple[Hashable, int]]) -> dict[Hashable, int]:

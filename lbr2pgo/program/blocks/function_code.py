@@ -80,8 +80,10 @@ class BlockCode:
         """Share of what two blocks have in common, from 0 to 1."""
         if self.words == other.words:
             return 1.0
-        total = self.opcodes.total() + other.opcodes.total()
-        return 2 * (self.opcodes & other.opcodes).total() / total if total else 1.0
+        mine, theirs = self.opcodes, other.opcodes
+        total = mine.total() + theirs.total()
+        common = sum(min(mine[word], theirs[word]) for word in mine.keys() & theirs.keys())
+        return 2 * common / total if total else 1.0
 
 
 @dataclass(frozen=True)
@@ -222,8 +224,10 @@ class ProgramCode:
             targets = self._cases.get(int(self.functions.start[function]) + last.offset, labels)
             leads.update(number[to] for to in targets if to in number)
         said = [line for line in lines if line.word]
-        opcodes = Counter(line.word.partition(" ")[0] for line in said)
-        opcodes.update(f"call {line.callee}" for line in said if line.callee is not None)
+        opcodes = Counter([
+            *(line.word.partition(" ")[0] for line in said),
+            *(f"call {line.callee}" for line in said if line.callee is not None),
+        ])  # fmt: skip
         return BlockCode(
             lines[0].offset, last.offset,
             tuple(line.word if line.callee is None else f"call {line.callee}" for line in said),
