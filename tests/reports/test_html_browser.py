@@ -175,6 +175,7 @@ def test_rows_are_made_where_they_are_seen(browser: Browser, recorded: Report) -
     page = browser.open(recorded, f"#f-{recorded.functions[0].start:x}")
     page.keyboard.press("e")
     page.keyboard.press("e")
+    page.locator(".code .row").first.wait_for()  # they are made with the next frame
     made, all_ = page.locator(".code .row").count(), page.evaluate("state.code.rows.length")
     assert 20 < made < 70 < all_
     page.locator(".code").focus()
