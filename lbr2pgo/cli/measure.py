@@ -225,17 +225,23 @@ _SIMULATED: dict[str, str] = {
 }  # fmt: skip
 
 
-def _simulated_table(measured: Sequence[Measured]) -> Table:
+def _beside(title: str, measured: Sequence[Measured]) -> Table:
+    """An empty table with a column for each program."""
     from rich.table import Table
 
     from lbr2pgo.support.printable import printable
 
-    base = measured[0]
-    runs = [each.counted.front_end for each in measured]
     table = Table(box=None, pad_edge=False)
-    table.add_column(f"simulated: {runs[0].front_end.name}" if runs[0] else "", no_wrap=True)
+    table.add_column(title, no_wrap=True)
     for each in measured:
         table.add_column(printable(each.name), justify="right", no_wrap=True)
+    return table
+
+
+def _simulated_table(measured: Sequence[Measured]) -> Table:
+    base = measured[0]
+    runs = [each.counted.front_end for each in measured]
+    table = _beside(f"simulated: {runs[0].front_end.name}" if runs[0] else "", measured)
     cycles = [f"{run.cycles:,.0f}" for run in runs if run]
     ratios = [f" ({each.cycle_ratio(base):.3f})" for each in measured]
     table.add_row("cycles, estimated", *map("".join, zip(cycles, ratios, strict=True)))
@@ -245,15 +251,7 @@ def _simulated_table(measured: Sequence[Measured]) -> Table:
 
 
 def _event_table(measured: Sequence[Measured]) -> Table:
-    from rich.table import Table
-
-    from lbr2pgo.support.printable import printable
-
-    base = measured[0]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("counted by hardware", no_wrap=True)
-    for each in measured:
-        table.add_column(printable(each.name), justify="right", no_wrap=True)
+    base, table = measured[0], _beside("counted by hardware", measured)
     ratios = [each.event_ratios(base) for each in measured[1:]]
     for name in base.events[0]:
         value = median(run[name].value for run in base.events if name in run)
@@ -269,14 +267,7 @@ _IN_MEMORY = {
 
 
 def _memory_table(measured: Sequence[Measured]) -> Table:
-    from rich.table import Table
-
-    from lbr2pgo.support.printable import printable
-
-    table = Table(box=None, pad_edge=False)
-    table.add_column("in memory", no_wrap=True)
-    for each in measured:
-        table.add_column(printable(each.name), justify="right", no_wrap=True)
+    table = _beside("in memory", measured)
     uses = [each.memory for each in measured if each.memory is not None]
     for name, words in _IN_MEMORY.items():
         values = [getattr(use, name) for use in uses]
