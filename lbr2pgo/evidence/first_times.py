@@ -50,14 +50,16 @@ class FirstTimeCollector:
         batch = samples.batch
         sizes = np.diff(batch.offsets)
         older = np.repeat(batch.offsets[1:], sizes) - 1 - np.arange(len(batch.entries))
-        step = 2 * older.astype(np.uint64)
-        time, process = np.repeat(batch.time, sizes), np.repeat(batch.pid.astype(np.uint64), sizes)
+        steps = (2 * older[:, np.newaxis] + np.arange(2)).astype(np.uint64)
         ends = runtime_addresses(batch.entries[:, :2])
         image, inside = self._spaces.to_image(np.repeat(samples.spaces, sizes), ends)
-        for side, at in enumerate(inside.T):
-            source = np.zeros(np.count_nonzero(at), np.uint64)
-            number = self._number(placed_addresses(image[at, side]), source, process[at])
-            self._note(number, time[at], step[at] + np.uint64(side), time[at])
+        time, process = (
+            np.repeat(each, 2 * sizes).reshape(-1, 2)[inside]
+            for each in (batch.time, batch.pid.astype(np.uint64))
+        )
+        source = np.zeros(len(time), np.uint64)
+        number = self._number(placed_addresses(image[inside]), source, process)
+        self._note(number, time, steps[inside], time)
 
     def _number(self, address: PlacedAddresses, source: U64, process: U64) -> I64:
         """Of ends in processes; new ones have no times yet."""
