@@ -64,9 +64,10 @@ def _leaves(content: Message) -> Leaves:
         for profile in (_Profile(each, tables) for each in _profiles(message)):
             found = samples.setdefault(profile.measure, Counter())
             if is_of_processors(profile.measure):
-                for (file, address), count in profile.samples().items():
+                counted, below = profile.samples()
+                for (file, address), count in counted.items():
                     found[own[file] if file < len(own) else 0, address] += count
-                negative[profile.measure] += profile.negative
+                negative[profile.measure] += below
     if not samples:
         raise ValueError("it has no profiles")
     measure = list(samples)[column_of(list(samples))]
@@ -159,19 +160,17 @@ class _Profile:
         self._counted = counted or self._unit
         (self._period,) = _numbers(message, 6)
         self._message, self._tables = message, tables
-        self.negative = 0
-        """Values below 0 that `samples` found."""
 
-    def samples(self) -> Counter[Leaf]:
-        """How often each leaf was interrupted."""
-        found: Counter[Leaf] = Counter()
+    def samples(self) -> tuple[Counter[Leaf], int]:
+        """How often each leaf was interrupted, and how many values are below 0."""
+        found, negative = Counter[Leaf](), 0
         for sample in _messages(self._message, 2):
             _refuse_bytes(sample, 3)
             (stack,) = _numbers(sample, 1)
             values = _values(sample)
-            self.negative += sum(value >= SIGN for value in values)
+            negative += sum(value >= SIGN for value in values)
             found[self._tables.leaf(stack, sample)] += sum(v for v in values if v < SIGN)
-        return samples_of(found, self._unit, self._period, self._counted)
+        return samples_of(found, self._unit, self._period, self._counted), negative
 
 
 def _kind(message: Message, field: int, tables: _Dictionary) -> tuple[str, str]:
