@@ -11,11 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from builders.fixtures import ROOT, TESTBINS, Run, Tool
-
-
-def lbr2pgo(*words: object) -> tuple[object, ...]:
-    return sys.executable, "-m", "lbr2pgo", *words
+from builders.fixtures import ROOT, TESTBINS, Run, Tool, lbr2pgo
 
 
 def profile(binary: Path, run: Run, *arguments: object) -> tuple[Path, Path]:

@@ -21,7 +21,7 @@ from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.tables import same_length, seal
 
-LANDING_PAD, INDIRECT = 4, 16
+LANDING_PAD, INDIRECT_BRANCH = 4, 16
 """In a block's metadata: the unwinder may enter it, and it ends with an indirect branch."""
 BUILD_CURE = "Build it with clang -fbasic-block-address-map (with LTO: link with it too)."
 _WITH_VERSIONS, _WITHOUT = 0x6FFF4C0A, 0x6FFF4C08

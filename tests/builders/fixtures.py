@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,3 +16,8 @@ Link = Callable[..., Path]
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Tool = Callable[[str], str]
 Walk = Callable[[int], tuple[Path, Path]]
+
+
+def lbr2pgo(*words: object) -> tuple[object, ...]:
+    """A command of ours, for `Run`."""
+    return sys.executable, "-m", "lbr2pgo", *words

@@ -78,7 +78,8 @@ def clusters(
             plain = ClonedFunction((), tuple((row, 0) for row in rows.tolist()))
             laid = (clones or {}).get(i, plain)
             numbers = tuple(_numbered(blocks, laid.order))
-            paths = tuple(_path(blocks, rows) for rows in laid.paths)
+            told = (blocks.identity[list(path)].tolist() for path in laid.paths)
+            paths = tuple(" ".join(map(str, path)) for path in told)
             cluster = Cluster(own.names, numbers, has_cold, own.module, lines, of_all, paths)
             found.append(cluster)
     return found
@@ -87,10 +88,6 @@ def clusters(
 def _numbered(blocks: BlockMap, order: Iterable[Node]) -> Iterator[str]:
     for row, copy in order:
         yield f"{blocks.identity[row]}.{copy}" if copy else str(blocks.identity[row])
-
-
-def _path(blocks: BlockMap, rows: Iterable[int]) -> str:
-    return " ".join(str(blocks.identity[row]) for row in rows)
 
 
 def _counted(rows: I64, blocks: BlockMap, flow: BlockFlow) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ import numpy as np
 from lbr2pgo.model.branch_counts import BRANCH, END, FROM, TO
 from lbr2pgo.profiles.propeller.block_flow import BlockFlow, containing
 from lbr2pgo.profiles.propeller.block_layout import Layout
-from lbr2pgo.program.block_map import INDIRECT, LANDING_PAD, BlockMap
+from lbr2pgo.program.block_map import INDIRECT_BRANCH, LANDING_PAD, BlockMap
 from lbr2pgo.program.code.instructions import CALLS
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import Bools
@@ -138,7 +138,7 @@ class _Paths:
     def __init__(self, flow: Flow, blocks: BlockMap, found: BlockFlow, layout: Layout) -> None:
         self.layout, self.onward = layout, _Onward(flow, blocks)
         self.size, self.count = blocks.size.tolist(), found.count.tolist()
-        is_indirect = blocks.metadata & INDIRECT != 0
+        is_indirect = blocks.metadata & INDIRECT_BRANCH != 0
         self._ends, self._stays = is_indirect.tolist(), _that_stay(flow, blocks).tolist()
         self.owner: dict[int, int] = {}
         """The function that each block is laid out in, by its place there."""
@@ -149,12 +149,11 @@ class _Paths:
             self.owner |= dict.fromkeys(rows, place)
             self.behind |= dict(pairwise(rows))
         edges = found.edges
-        self.edges: _Edges = defaultdict(dict)
-        for source, target, count in zip(
-            edges.source.tolist(), edges.target.tolist(), edges.count.tolist(), strict=True
-        ):
+        self.edges: _Edges = {row: {} for row in self.owner}
+        columns = (edges.source, edges.target, edges.count.astype(np.float64))
+        for source, target, count in zip(*(each.tolist() for each in columns), strict=True):
             if source in self.owner and target in self.owner:
-                self.edges[source][target] = float(count)
+                self.edges[source][target] = count
 
     def rows(self, place: int) -> list[int]:
         """Blocks of a function as they stand."""
@@ -163,14 +162,19 @@ class _Paths:
         return rows
 
     def __iter__(self) -> Iterator[ClonedPath]:
-        for before, leads in list(self.edges.items()):
-            if not self._ends[before]:
-                for block, count in leads.items():
-                    is_jump = self.behind.get(before) != block
-                    if is_jump and count >= _FEWEST and self._can_be_cloned(block, (before,)):
-                        path = self.best(before, block)
-                        if path is not None:
-                            yield path
+        begun = (
+            self.best(before, block)
+            for before, leads in self.edges.items()
+            for block in leads
+            if self._may_begin(before, block)
+        )
+        return (path for path in begun if path is not None)
+
+    def _may_begin(self, before: int, block: int) -> bool:
+        """Whether control often jumps from a block to one that can be cloned for it."""
+        is_jump = self.behind.get(before) != block and not self._ends[before]
+        is_frequent = self.edges[before][block] >= _FEWEST
+        return is_jump and is_frequent and self._can_be_cloned(block, (before,))
 
     def _can_be_cloned(self, block: int, path: Sequence[int]) -> bool:
         return not self._stays[block] and block not in path
@@ -202,7 +206,7 @@ class _Paths:
 
     def _shares(self, before: int, path: list[int]) -> dict[int, float]:
         """Where the last block of a path goes, as parts of how often it runs."""
-        block, leads = path[-1], self.edges.get(path[-1], {})
+        block, leads = path[-1], self.edges[path[-1]]
         total = max(self.count[block], sum(leads.values()), 1)
         shares = {to: count / total for to, count in leads.items()}
         is_run = all(after == each + 1 for each, after in pairwise(path))
@@ -238,8 +242,7 @@ class _Function:
         self._size, self._rows = paths.size, rows
         self._count = {(row, 0): float(paths.count[row]) for row in rows}
         self._edges: dict[Node, dict[Node, float]] = {
-            (row, 0): {(to, 0): count for to, count in paths.edges.get(row, {}).items()}
-            for row in rows
+            (row, 0): {(to, 0): count for to, count in paths.edges[row].items()} for row in rows
         }
         self._copies: Counter[int] = Counter()
 

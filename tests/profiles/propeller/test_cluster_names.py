@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from builders.fixtures import Run, Tool
+from builders.fixtures import Run, Tool, lbr2pgo
 
 FLAGS = ("-O2", "-g1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
-
-
-def lbr2pgo(*words: object) -> tuple[object, ...]:
-    return sys.executable, "-m", "lbr2pgo", *words
 
 
 TWINS = {

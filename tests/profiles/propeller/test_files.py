@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
-from builders.fixtures import Run, Tool
+from builders.fixtures import Run, Tool, lbr2pgo
 
 from lbr2pgo.profiles.propeller.files import Cluster, write_clusters, write_order
 from lbr2pgo.sources.perf_data.reader import PerfData
@@ -49,10 +48,6 @@ def test_a_file_stands_where_a_name_is_not_enough(tmp_path: Path) -> None:
 def test_the_linker_gets_hot_parts_before_cold_ones(tmp_path: Path) -> None:
     write_order(FOUND, tmp_path / "ld")
     assert (tmp_path / "ld").read_text().split() == ["f", "alias", "g", "f.cold", "alias.cold"]
-
-
-def lbr2pgo(*words: object) -> tuple[object, ...]:
-    return sys.executable, "-m", "lbr2pgo", *words
 
 
 @pytest.fixture(scope="module")

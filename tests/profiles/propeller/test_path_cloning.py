@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders.fixtures import Run, Tool
+from builders.fixtures import Run, Tool, lbr2pgo
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +21,7 @@ from lbr2pgo.profiles.propeller.block_flow import BlockEdges, BlockFit, BlockFlo
 from lbr2pgo.profiles.propeller.block_layout import Layout
 from lbr2pgo.profiles.propeller.format import PropellerOutput
 from lbr2pgo.profiles.propeller.path_cloning import MOST_GROWTH, ClonedPath, clone_paths
-from lbr2pgo.program.block_map import INDIRECT, LANDING_PAD, BlockMap
+from lbr2pgo.program.block_map import INDIRECT_BRANCH, LANDING_PAD, BlockMap
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.support.addresses import image_array, placed_addresses
 from lbr2pgo.support.errors import InputError
@@ -198,7 +197,7 @@ def test_the_end_of_a_function_is_cloned_for_what_jumps_there() -> None:
     [
         {"metadata": {3: LANDING_PAD}},
         {"metadata": {1: LANDING_PAD}, "calls": (3,)},
-        {"metadata": {2: INDIRECT}},
+        {"metadata": {2: INDIRECT_BRANCH}},
     ],
     ids=["landing pad", "a call that may throw", "behind an indirect branch"],
 )
@@ -231,12 +230,8 @@ def test_a_path_goes_on_as_the_runs_behind_its_jump_did(
 
 
 def test_a_path_ends_with_an_indirect_branch() -> None:
-    ends = {3: INDIRECT}
+    ends = {3: INDIRECT_BRANCH}
     assert cloned(ONWARD, order=[0, 1, 3, 4, 5, 2], metadata=ends) in (((2, 3),), ())
-
-
-def lbr2pgo(*words: object) -> tuple[object, ...]:
-    return sys.executable, "-m", "lbr2pgo", *words
 
 
 @pytest.mark.parametrize("compiler", ["clang-22", "clang++-22"])
