@@ -13,21 +13,11 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
-LBR2PGO = (sys.executable, "-m", "lbr2pgo")
-FLAGS = ("-O2", "-g1", "-w", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
+from startup import FLAGS, LBR2PGO, compiler_of, ordered, run
+
 WAYS = {"laid out": (), "with clones": ("--propeller-clone-paths",)}
-
-
-def run(*words: object) -> str:
-    """What a command says on standard output."""
-    return subprocess.run(
-        list(map(str, words)), check=True, text=True, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ).stdout  # fmt: skip
 
 
 def main() -> None:
@@ -39,8 +29,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=shlex.split, default=[])
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    compiler = "clang++-22" if given.sources[0].endswith(("cc", "cpp")) else "clang-22"
-    build = (compiler, *FLAGS, *given.sources, *given.flags)
+    build = (compiler_of(given.sources[0]), *FLAGS, *given.sources, *given.flags)
     plain, recording = given.folder / "plain", given.folder / "perf.data"
     run(*build, "-fbasic-block-address-map", "-o", plain)
     run(*LBR2PGO, "record", "--emulate", "-c", 997, "-o", recording, "--", plain, *given.train)
@@ -49,8 +38,7 @@ def main() -> None:
         program, clusters, order = (given.folder / f"{number}{end}" for end in ("", ".cc", ".ld"))
         to = ("--propeller-cc", clusters, "--propeller-ld", order, *asked)
         run(*LBR2PGO, "convert", recording, "--binary", plain, *to)
-        links = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
-        run(*build, f"-fbasic-block-sections=list={clusters}", links, "-o", program)
+        run(*build, f"-fbasic-block-sections=list={clusters}", *ordered(order), "-o", program)
         builds.append(program)
     measure = (*LBR2PGO, "measure", "--runs", 0, "--format", "json")
     rows = json.loads(run(*measure, *builds, "--", *given.arguments))["programs"]

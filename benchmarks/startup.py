@@ -5,8 +5,7 @@
 
 Orders are made of the runs with `--train`. In those with `--arguments`, pages of 4 KiB are counted
 exactly by the emulator, and KiB of resident code in native runs; both may be given several times.
-It wants clang 22, lld 22 and
-llvm-profdata 22.
+It wants clang 22, lld 22 and llvm-profdata 22.
 """
 
 from __future__ import annotations
@@ -42,8 +41,7 @@ class Start:
     def build(self, name: str, *words: str) -> Path:
         """Compile and link with what a build is given besides."""
         program = self.folder / name
-        compiler = "clang++-22" if self.sources[0].endswith(("cc", "cpp")) else "clang-22"
-        run(compiler, *FLAGS, *words, *self.sources, *self.flags, "-o", program)
+        run(compiler_of(self.sources[0]), *FLAGS, *words, *self.sources, *self.flags, "-o", program)
         return program
 
     def recorded(self, *how: str) -> list[Path]:
@@ -84,12 +82,17 @@ class Start:
             yield memory_use((str(program), *words), program).resident_code >> 10
 
 
-def run(*words: object, **environment: str) -> None:
-    """A command, quietly."""
-    subprocess.run(
-        list(map(str, words)), check=True, env=os.environ | environment,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+def run(*words: object, **environment: str) -> str:
+    """What a command says on standard output."""
+    return subprocess.run(
+        list(map(str, words)), check=True, text=True, errors="replace",
+        env=os.environ | environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    ).stdout  # fmt: skip
+
+
+def compiler_of(source: str) -> str:
+    """Of a program, by one of its files."""
+    return "clang++-22" if source.endswith(("cc", "cpp")) else "clang-22"
 
 
 def ordered(path: Path) -> tuple[str, ...]:
