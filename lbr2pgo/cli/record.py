@@ -116,6 +116,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "sample what its instruction cache lacks, for reports",
     )  # fmt: skip
     recorder.add_argument(
+        "--data", action="store_true",
+        help="have the software LBR sample loads and stores, too, as perf mem record does",
+    )  # fmt: skip
+    recorder.add_argument(
         "--seed", type=int, default=1, metavar="N", help="of the software LBR's jitter"
     )
     recorder.add_argument(
@@ -291,6 +295,7 @@ def _options(args: argparse.Namespace) -> RecordOptions:
         dry_run=args.dry_run,
         exact=args.exact,
         front_end=PRESETS.get(args.model),
+        data=args.data,
         seed=args.seed,
         pids=tuple(args.pid),
         all_cpus=args.all_cpus,

@@ -20,7 +20,7 @@ from lbr2pgo.counting.chosen_samples import Chooser, CountingOptions
 from lbr2pgo.counting.place import ImageFacts
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.model.perf_abi import FETCH_MISSES
+from lbr2pgo.model.perf_abi import WITHOUT_BRANCHES
 from lbr2pgo.model.quirks import LOSSES
 from lbr2pgo.native.walk import Reason
 from lbr2pgo.sources.base import EventInfo, StackSource
@@ -137,7 +137,7 @@ class SampleSelection:
         events = source.info.events
         wanted = [
             is_wanted(event, options.event)
-            and (options.event is not None or event.name != FETCH_MISSES)
+            and (options.event is not None or event.name not in WITHOUT_BRANCHES)
             for event in events
         ]
         if options.event is not None and not any(wanted):

@@ -169,6 +169,9 @@ class BranchStacks:
     cpu: I32 | None = None
     """(n,), the processor that each sample was taken on, -1 where the input does not say; None
     where it says none."""
+    accesses: U64 | None = None
+    """(n, 2): the run-time address of the data that each sample is of, and PERF_SAMPLE_DATA_SRC's
+    word, which says what was done; 0, 0 for samples of no access; None where the input has none."""
 
     def __post_init__(self) -> None:
         seal(self)
@@ -178,6 +181,8 @@ class BranchStacks:
             raise ValueError(f"entries must have shape (m, 3), not {self.entries.shape}")
         same_length(self, "pid", "tid", "time", "event", "ip", "weight", "cpu", rows=n)
         same_length(self, "counters", rows=len(self.entries))
+        if self.accesses is not None and self.accesses.shape != (n, 2):
+            raise ValueError(f"accesses must have shape ({n}, 2), not {self.accesses.shape}")
         if self.chains is not None and len(self.chains.offsets) != n + 1:
             raise ValueError(f"{len(self.chains.offsets) - 1} call stacks for {n} samples")
 

@@ -53,8 +53,8 @@ BRANCH_HW_INDEX = 1 << 17
 BRANCH_COUNTERS = 1 << 19
 
 # struct perf_event_attr, up to branch_sample_type: type, size, config, period, sample_type,
-# read_format, flag bits, wakeup, bp_type, config1, config2, branch_sample_type.
-ATTR = struct.Struct("<II5QIIQQQ")
+# read_format, flag bits, wakeup, bp_type, config1, config2, branch_sample_type, sample_regs_user.
+ATTR = struct.Struct("<II5QIIQQQQ")
 ATTR_SIZE_FIRST = 64
 """Linux 2.6.31 to 2.6.34: up to and without config2."""
 ATTR_SIZE = 128
@@ -80,6 +80,14 @@ ATTR_COMM_EXEC = 1 << 24
 TYPE_HARDWARE = 0
 TYPE_SOFTWARE = 1
 TYPE_RAW = 4
+
+# union perf_mem_data_src: PERF_MEM_OP_LOAD and _STORE, and that cache level, snoop, lock and TLB
+# are not available.
+_DATA_UNKNOWN = 1 << 5 | 1 << 19 | 1 << 24 | 1 << 26
+DATA_LOAD = 1 << 1 | _DATA_UNKNOWN
+DATA_STORE = 1 << 2 | _DATA_UNKNOWN
+DATA_NONE = 1 << 0 | _DATA_UNKNOWN
+"""Of samples of no access (PERF_MEM_NA)."""
 
 # HEADER_*: bits of the feature map.
 FEATURE_BUILD_ID = 2
@@ -113,5 +121,9 @@ def align(size: int, to: int) -> int:
 
 SIMULATED_CPU = "simulated"
 """The cpuid in recordings of the software LBR."""
+DATA_ACCESSES = "mem-accesses:u"
+"""The event of its loads and stores."""
 FETCH_MISSES = "L1-icache-load-misses:u"
-"""The event of its samples of code that a simulated cache lacked: they are of no branches."""
+"""The event of code that its simulated instruction cache lacked."""
+WITHOUT_BRANCHES = FETCH_MISSES, DATA_ACCESSES
+"""Events that it samples beside those of branches, and without any."""

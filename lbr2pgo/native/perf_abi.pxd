@@ -44,7 +44,12 @@ cpdef enum:
     SAMPLE_STREAM_ID = 1 << 9
     SAMPLE_RAW = 1 << 10
     SAMPLE_BRANCH_STACK = 1 << 11
+    SAMPLE_REGS_USER = 1 << 12
+    SAMPLE_STACK_USER = 1 << 13
+    SAMPLE_WEIGHT = 1 << 14
+    SAMPLE_DATA_SRC = 1 << 15
     SAMPLE_IDENTIFIER = 1 << 16
+    SAMPLE_WEIGHT_STRUCT = 1 << 24
 
 # PERF_CONTEXT_*: what is no address in a call chain, as signed words from PERF_CONTEXT_MAX up to -1.
 # A cookie follows the deferred one, and a later record has the user's frames.

@@ -37,6 +37,8 @@ _KINDS_OF = {
 }
 """Which branch types a filter keeps; nothing runs in a transaction here."""
 _MISSES_ARE_RARER = 100
+_ACCESSES_ARE_MORE = 32
+"""Most programs make three to six of them for each taken branch, and one tells of one place."""
 _RESTRICTIONS = ("abort_tx", "in_tx", "no_tx")
 
 
@@ -63,6 +65,8 @@ def emulator_command(
     if options.front_end is not None:
         settings |= options.front_end.plugin_options
         settings["misses"] = miss_period(options)
+    if options.data:
+        settings["accesses"] = access_period(options)
     if options.most_samples is not None:
         settings["most"] = options.most_samples
     if options.until is not None:
@@ -91,6 +95,11 @@ def environment_of(
 def miss_period(options: RecordOptions) -> int:
     """Misses of the simulated instruction cache between samples: they are rarer than branches."""
     return max(1, (options.period or DEFAULT_PERIOD) // _MISSES_ARE_RARER)
+
+
+def access_period(options: RecordOptions) -> int:
+    """Loads and stores between samples of them: of a start-up's, each is one."""
+    return max(1, (options.period or DEFAULT_PERIOD) // _ACCESSES_ARE_MORE)
 
 
 def keeps_halves(options: RecordOptions, guest: Guest) -> bool:

@@ -91,6 +91,8 @@ class RecordOptions:
     """Say what would be done, do nothing."""
     front_end: FrontEnd | None = None
     """What the software LBR simulates besides."""
+    data: bool = False
+    """Have the software LBR sample loads and stores, too."""
     exact: Path | None = None
     """Where the software LBR writes the exact counts of the run."""
     seed: int = 1
@@ -152,7 +154,8 @@ class RecordOptions:
     def needs_emulation(self) -> bool:
         """Whether only the software LBR is to record, or can do what is asked."""
         own = self.exact, self.front_end, self.most_samples
-        return self.emulate or self.reproducible or any(each is not None for each in own)
+        is_own = self.emulate or self.reproducible or self.data
+        return is_own or any(each is not None for each in own)
 
     @property
     def emulates_chains(self) -> bool:

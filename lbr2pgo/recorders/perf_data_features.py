@@ -74,7 +74,7 @@ def encode_attr(event: RecordedEvent, sample_type: int) -> bytes:
         flags |= abi.ATTR_EXCLUDE_KERNEL | abi.ATTR_EXCLUDE_HV
     known = abi.ATTR.pack(
         event.type, abi.ATTR_SIZE, event.config, event.period, sample_type, 0, flags,
-        0, 0, 0, 0, event.branch_sample_type,
+        0, 0, 0, 0, event.branch_sample_type, 0,
     )  # fmt: skip
     return known.ljust(abi.ATTR_SIZE, b"\0")
 

@@ -44,7 +44,7 @@ class PerfDataWriter:
     """Writes one perf.data file, record by record; a context manager that finishes it.
 
     All events share one layout of samples: IDENTIFIER, IP, TID, TIME, PERIOD, BRANCH_STACK, and
-    CPU and CALLCHAIN where asked for. Whoever needs the file to appear whole or not at all writes
+    CPU, CALLCHAIN, and ADDR with DATA_SRC where asked for. Whoever needs the file to appear whole or not at all writes
     beside it and renames. Raises OutputError where the file can't be written.
     """
 
@@ -56,6 +56,7 @@ class PerfDataWriter:
         *,
         with_cpu: bool = False,
         with_callchain: bool = False,
+        with_accesses: bool = False,
     ) -> None:
         if not events:
             raise ValueError("a recording needs at least one event")
@@ -64,7 +65,7 @@ class PerfDataWriter:
             raise ValueError("either all events record the hardware index or none")
         self._path = path
         self._facts = facts or RecordingFacts()
-        self._layout = SampleLayout(with_cpu, with_callchain, hw_index.pop())
+        self._layout = SampleLayout(with_cpu, with_callchain, hw_index.pop(), with_accesses)
         self._events = [
             (event, encode_attr(event, self._layout.sample_type), i + 1)
             for i, event in enumerate(events)

@@ -42,6 +42,7 @@ class SampleLayout:
     with_cpu: bool
     with_callchain: bool
     with_hw_index: bool
+    with_accesses: bool = False
 
     @property
     def sample_type(self) -> int:
@@ -51,6 +52,7 @@ class SampleLayout:
             | abi.SAMPLE_PERIOD | abi.SAMPLE_BRANCH_STACK
         )  # fmt: skip
         kind |= abi.SAMPLE_CPU if self.with_cpu else 0
+        kind |= abi.SAMPLE_ADDR | abi.SAMPLE_DATA_SRC if self.with_accesses else 0
         return kind | (abi.SAMPLE_CALLCHAIN if self.with_callchain else 0)
 
     def trailer(self, pid: int, tid: int, time: int) -> bytes:
@@ -70,7 +72,8 @@ class SampleLayout:
     ) -> U64:
         """All records of a batch, as words."""
         n = len(stacks)
-        columns = [sample_ids, stacks.ip, _pair(stacks.pid, stacks.tid), stacks.time]
+        address, source = self._accesses(stacks)
+        columns = [sample_ids, stacks.ip, _pair(stacks.pid, stacks.tid), stacks.time, *address]
         if self.with_cpu:
             columns.append(np.zeros(n, np.uint64) if cpu is None else cpu.astype(np.uint64))
         columns.append(period)
@@ -84,7 +87,18 @@ class SampleLayout:
         if self.with_hw_index:
             heads.append(np.full(n, -1).astype(np.uint64) if hw_index is None else hw_index)
         groups.append((heads, stacks.entries.ravel(), 3 * depth))
+        groups.append((source, np.zeros(0, np.uint64), np.zeros(n, np.int64)))
         return _interleave(_kinds(stacks.ip), groups)
+
+
+    def _accesses(self, stacks: BranchStacks) -> tuple[list[U64], list[U64]]:
+        """Columns of addresses of data and of what was done with these; none unless asked for."""
+        if not self.with_accesses:
+            return [], []
+        if stacks.accesses is None:
+            none = np.zeros(len(stacks), np.uint64)
+            return [none], [none + np.uint64(abi.DATA_NONE)]
+        return [stacks.accesses[:, 0]], [stacks.accesses[:, 1]]
 
 
 _Group = tuple[list[U64], U64, I64]

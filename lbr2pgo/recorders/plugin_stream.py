@@ -6,11 +6,10 @@ stream that ends anywhere, so a cut last record is dropped and everything before
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 from array import array
-from collections.abc import Iterator, Sized
+from collections.abc import Iterator, Mapping, Sized
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -20,17 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
-from lbr2pgo.model.branch_stacks import BranchStacks, CallChains
 from lbr2pgo.recorders.front_end import STRUCTURES
-from lbr2pgo.support.addresses import runtime_addresses
-from lbr2pgo.support.intervals import numbers_in, offsets_of
 
-_HEADER = struct.Struct("<IIQiI")
+RECORD_HEADER = struct.Struct("<IIQiI")
 _START = struct.Struct("<IIiiIIII")
 _MAP = struct.Struct("<QQQII")
 _NAME = struct.Struct("<II")
 _NOTE = struct.Struct("<II")
-_MISS = struct.Struct("<Q")
 _PERIOD = struct.Struct("<Q")
 _VERSION = 2
 
@@ -63,7 +58,7 @@ TARGET_COUNT = np.dtype(
     [("block", "<u4"), ("target_block", "<u4"), ("count", "<u8"), ("mispredicted", "<u8")]
 )
 """`struct target_count`."""
-COUNTERS_HEADER = 4096
+COUNTERSRECORD_HEADER = 4096
 BLOCKS_MAX = 1 << 22
 
 NOWHERE = 2**64 - 1
@@ -84,6 +79,11 @@ class RecordKind(IntEnum):
     MISS = 9
     PERIOD = 10
     STARTED = 11
+    ACCESS = 12
+
+
+SAMPLED = RecordKind.SAMPLE, RecordKind.MISS, RecordKind.ACCESS
+"""Of which there are many: only their places are kept."""
 
 
 class NoteKind(IntEnum):
@@ -114,14 +114,6 @@ class Note(NamedTuple):
     error: int
     """errno, or 0."""
     text: str
-
-
-class Miss(NamedTuple):
-    """A line of code that had to be fetched."""
-
-    time: int
-    tid: int
-    address: int
 
 
 class NewPeriod(NamedTuple):
@@ -176,11 +168,13 @@ class Stream:
     notes: tuple[Note, ...]
     samples_at: npt.NDArray[np.int64]
     """(n,): offset of each sample record in the file."""
+    misses_at: npt.NDArray[np.int64]
+    """(k,): the same of what a simulated instruction cache lacked."""
+    accesses_at: npt.NDArray[np.int64]
+    """(k,): the same of loads and stores."""
     counters: tuple[Counters, ...]
     """Of every virtual processor."""
     periods: tuple[NewPeriod, ...] = ()
-    misses: tuple[Miss, ...] = ()
-    """Samples of what a simulated instruction cache lacked."""
     started: int | None = None
     """When its start-up ended; None where it has not."""
 
@@ -189,84 +183,19 @@ class Stream:
         """How many could not be written."""
         return sum(int(c.totals["lost_samples"]) for c in self.counters)
 
-    def sample_batches(self, most: int) -> Iterator[BranchStacks]:
-        """Yield the samples in the order they were taken, at most `most` at a time.
-
-        Call stacks are the interrupted instruction alone unless they were recorded.
-        The disk space of what has been yielded is given back where the file system can do that,
-        so a recording needs room only once: this works one time.
-        """
-        words = self._words()
-        for at in range(0, len(self.samples_at), most):
-            batch = self.samples_at[at : at + most]
-            yield _decode_samples(words, batch // 8, self.start.pid)
-            _give_back(self.path, int(batch[-1]))
-
-    def times_of_samples(self) -> npt.NDArray[np.uint64]:
-        """(n,): when each was taken, in nanoseconds."""
-        return np.asarray(self._words()[self.samples_at // 8 + 1])
-
-    def threads_of_samples(self) -> npt.NDArray[np.int64]:
-        """(n,): the thread of each."""
-        return _threads(self._words()[self.samples_at // 8 + 2]).astype(np.int64)
-
-    def _words(self) -> npt.NDArray[np.uint64]:
+    def words(self) -> npt.NDArray[np.uint64]:
+        """(size // 8,): the whole file."""
         size = self.path.stat().st_size // 8
         return np.memmap(self.path, np.uint64, mode="r", shape=(size,))
 
+    def times(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+        """When the records at these places (n,) were written, in nanoseconds."""
+        return np.asarray(self.words()[at // 8 + 1])
 
-def _threads(third_words: npt.NDArray[np.uint64]) -> npt.NDArray[np.int32]:
-    """Of records, by their third words."""
-    low: npt.NDArray[np.uint64] = third_words & np.uint64(0xFFFFFFFF)
-    return low.astype(np.uint32).view(np.int32)
-
-
-def missed_lines(stream: Stream, event: int) -> BranchStacks:
-    """The misses of a stream as samples of an event, without branches."""
-    time, tid, address = np.array(stream.misses, np.uint64).reshape(-1, 3).T
-    n = len(time)
-    return BranchStacks(
-        entries=np.zeros((0, 3), np.uint64),
-        offsets=np.zeros(n + 1, np.int64),
-        pid=np.full(n, stream.start.pid, np.int32),
-        tid=tid.astype(np.int32),
-        time=time,
-        event=np.full(n, event, np.int32),
-        ip=runtime_addresses(address),
-        weight=np.ones(n, np.uint64),
-        chains=CallChains(address, np.arange(n + 1)),
-    )
-
-
-def _give_back(path: Path, size: int) -> None:
-    """Turn the first bytes of a file into a hole; does nothing where that is impossible."""
-    keep_size_and_punch_hole = 0x01 | 0x02  # Linux: include/uapi/linux/falloc.h
-    with path.open("r+b") as file:
-        ctypes.CDLL(None).fallocate(
-            file.fileno(), keep_size_and_punch_hole, ctypes.c_int64(0), ctypes.c_int64(size)
-        )
-
-
-def _decode_samples(
-    words: npt.NDArray[np.uint64], at: npt.NDArray[np.int64], pid: int
-) -> BranchStacks:
-    """Samples whose records start at the words `at`."""
-    n = len(at)
-    ends = at + (words[at] >> np.uint64(32)).astype(np.int64) // 8
-    ip_at = at + _HEADER.size // 8 + 1
-    entries_at = ip_at + words[ip_at - 1].astype(np.int64)
-    tid = _threads(words[at + 2])
-    return BranchStacks(
-        entries=np.asarray(words[numbers_in(entries_at, ends)]).reshape(-1, 3),
-        offsets=offsets_of((ends - entries_at) // 3),
-        pid=np.full(n, pid, np.int32),
-        tid=tid,
-        time=np.asarray(words[at + 1]),
-        event=np.zeros(n, np.int32),
-        ip=runtime_addresses(words[ip_at]),
-        weight=np.ones(n, np.uint64),
-        chains=CallChains(words[numbers_in(ip_at, entries_at)], offsets_of(entries_at - ip_at)),
-    )
+    def threads(self, at: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """Which thread each of them is of."""
+        low: npt.NDArray[np.uint64] = self.words()[at // 8 + 2] & np.uint64(0xFFFFFFFF)
+        return low.astype(np.uint32).view(np.int32)
 
 
 def read_streams(directory: Path) -> list[Stream]:
@@ -280,13 +209,13 @@ def _read_stream(path: Path) -> Stream | None:
     if path.stat().st_size == 0:
         return None
     data: npt.NDArray[np.uint8] = np.memmap(path, np.uint8, mode="r")
-    samples = array("q")
-    records = _walk(data.data, samples)
+    places = {kind: array("q") for kind in SAMPLED}
+    records = _walk(data.data, places)
     first = next(records, None)
     if first is None or first.kind != RecordKind.START:
         return None
     start = _read_start(first)
-    reader = _StreamReader(start, samples)
+    reader = _StreamReader(start, places[RecordKind.SAMPLE])
     for record in records:
         reader.take(record)
     return Stream(
@@ -296,10 +225,11 @@ def _read_stream(path: Path) -> Stream | None:
         maps=reader.maps,
         blocks=np.frombuffer(b"".join(reader.blocks), BLOCK),
         notes=tuple(reader.notes),
-        samples_at=np.array(samples, np.int64),
+        samples_at=np.array(places[RecordKind.SAMPLE], np.int64),
         counters=tuple(_counters_beside(path)),
         periods=tuple(reader.periods),
-        misses=tuple(reader.misses),
+        misses_at=np.array(places[RecordKind.MISS], np.int64),
+        accesses_at=np.array(places[RecordKind.ACCESS], np.int64),
         started=reader.started,
     )
 
@@ -312,18 +242,18 @@ class _Record(NamedTuple):
     text: str
 
 
-def _walk(data: memoryview, samples: array[int]) -> Iterator[_Record]:
-    """Every whole record but the samples, whose offsets are put into `samples`."""
+def _walk(data: memoryview, places: Mapping[RecordKind, array[int]]) -> Iterator[_Record]:
+    """Every whole record but those of `places`, into which their offsets are put."""
     at = 0
-    while at + _HEADER.size <= len(data):
-        kind, size, time, tid, text_size = _HEADER.unpack_from(data, at)
-        if size < _HEADER.size + text_size or at + size > len(data):
+    while at + RECORD_HEADER.size <= len(data):
+        kind, size, time, tid, text_size = RECORD_HEADER.unpack_from(data, at)
+        if size < RECORD_HEADER.size + text_size or at + size > len(data):
             return
-        if kind == RecordKind.SAMPLE:
-            samples.append(at)
+        if kind in places:
+            places[kind].append(at)
             at += size
             continue
-        body = data[at + _HEADER.size : at + size]
+        body = data[at + RECORD_HEADER.size : at + size]
         text = b""
         if text_size:
             text = bytes(body)[_text_at(kind) :][:text_size]
@@ -354,7 +284,6 @@ class _StreamReader:
         self.maps: dict[int, Mmap] = {}
         self.blocks: list[memoryview] = []
         self.notes: list[Note] = []
-        self.misses: list[Miss] = []
         self.started: int | None = None
         if start.how is How.FORK:
             self.events.append(Fork(start.pid, start.parent_pid, start.tid, start.time))
@@ -388,8 +317,6 @@ class _StreamReader:
             case RecordKind.PERIOD:
                 (period,) = _PERIOD.unpack_from(record.body)
                 self.periods.append(NewPeriod(len(self._samples), record.tid, period))
-            case RecordKind.MISS:
-                self.misses.append(Miss(record.time, record.tid, *_MISS.unpack_from(record.body)))
 
     def _take_map(self, record: _Record) -> None:
         start, length, offset, serial, _ = _MAP.unpack_from(record.body)
@@ -417,7 +344,7 @@ def totals_so_far(directory: Path) -> dict[str, int]:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """A file of counters, if it has come to hold some."""
     with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size >= COUNTERS_HEADER:
+        if os.fstat(file.fileno()).st_size >= COUNTERSRECORD_HEADER:
             yield file
 
 
@@ -428,14 +355,14 @@ def _read_totals(file: BinaryIO) -> npt.NDArray[np.void]:
 
 def _read_counters(path: Path) -> Counters | None:
     size = path.stat().st_size
-    if size < COUNTERS_HEADER:
+    if size < COUNTERSRECORD_HEADER:
         return None
     with path.open("rb") as file:
         totals = _read_totals(file)
-        if size == COUNTERS_HEADER:
+        if size == COUNTERSRECORD_HEADER:
             return Counters(totals, np.zeros(0, BLOCK_COUNT), np.zeros(0, TARGET_COUNT))
-        file.seek(COUNTERS_HEADER)
+        file.seek(COUNTERSRECORD_HEADER)
         counts = np.fromfile(file, BLOCK_COUNT, int(totals["blocks"]))
-        file.seek(COUNTERS_HEADER + BLOCKS_MAX * BLOCK_COUNT.itemsize)
+        file.seek(COUNTERSRECORD_HEADER + BLOCKS_MAX * BLOCK_COUNT.itemsize)
         targets = np.fromfile(file, TARGET_COUNT, int(totals["targets"]))
     return Counters(totals, counts, targets)

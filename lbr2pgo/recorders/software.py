@@ -22,9 +22,10 @@ from typing import BinaryIO
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS, BranchStacks
 from lbr2pgo.model.exact_counts import Totals
-from lbr2pgo.model.perf_abi import FETCH_MISSES, SIMULATED_CPU
+from lbr2pgo.model.perf_abi import DATA_ACCESSES, FETCH_MISSES, SIMULATED_CPU
 from lbr2pgo.recorders.emulation import (
     DEFAULT_PERIOD,
+    access_period,
     emulator_command,
     environment_of,
     keeps_halves,
@@ -51,12 +52,13 @@ from lbr2pgo.recorders.plugin_build import built_plugin, plugin_path
 from lbr2pgo.recorders.plugin_stream import (
     Note,
     NoteKind,
+    RecordKind,
     Stream,
-    missed_lines,
     read_streams,
     totals_so_far,
 )
 from lbr2pgo.recorders.started import never_started, of_start
+from lbr2pgo.recorders.stream_samples import sample_batches
 from lbr2pgo.recorders.thinning import longest_period, thinned
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import MissingToolError, OutputError, writable
@@ -311,25 +313,28 @@ def _write_recording(
     """
     most = max(1, min(room // (4 * _SAMPLE_SIZE_MAX), 1 << 12))
     branches = branch_sample_type(options, kernel=keeps_halves(options, guest))
-    event = RecordedEvent(_EVENT, period, branches)
-    recorded = [event]
+    recorded = {RecordKind.SAMPLE: RecordedEvent(_EVENT, period, branches)}
     if options.front_end is not None:
-        recorded.append(RecordedEvent(FETCH_MISSES, miss_period(options), branches))
+        recorded[RecordKind.MISS] = RecordedEvent(FETCH_MISSES, miss_period(options), branches)
+    if options.data:
+        recorded[RecordKind.ACCESS] = RecordedEvent(
+            DATA_ACCESSES, access_period(options), branches
+        )
+    numbers = {kind: number for number, kind in enumerate(recorded)}
     events = [happening for stream in streams for happening in stream.events]
     images = StreamImages()
     samples = 0
     facts = _facts(options, guest)
-    has_chains = options.emulates_chains or event.is_call_stack
-    with PerfDataWriter(path, recorded, facts, with_callchain=has_chains) as writer:
+    has_chains = options.emulates_chains or options.call_stack
+    with PerfDataWriter(
+        path, [*recorded.values()], facts, with_callchain=has_chains, with_accesses=options.data
+    ) as writer:
         for happening in sorted(events, key=lambda e: e.time):
             writer.event(_with_build_id(happening, images))
         for stream in streams:
-            for batch in stream.sample_batches(most):
+            for batch in sample_batches(stream, most, numbers):
                 writer.samples(batch, callchains=_call_chains(batch) if has_chains else None)
-                samples += len(batch)
-            if stream.misses:
-                misses = missed_lines(stream, event=1)
-                writer.samples(misses, callchains=_call_chains(misses) if has_chains else None)
+                samples += int((batch.event == numbers[RecordKind.SAMPLE]).sum())
             if stream.lost_samples:
                 start = stream.start
                 writer.lost(stream.lost_samples, pid=start.pid, tid=start.tid, time=start.time)

@@ -20,9 +20,11 @@ def of_start(streams: Sequence[Stream]) -> tuple[Sequence[Stream], bool]:
 
 
 def _until(stream: Stream, time: int) -> Stream:
-    is_before = stream.times_of_samples() <= np.uint64(time)
-    misses = tuple(miss for miss in stream.misses if miss.time <= time)
-    return replace(stream, samples_at=stream.samples_at[is_before], misses=misses)
+    samples, misses, accesses = (
+        at[stream.times(at) <= np.uint64(time)]
+        for at in (stream.samples_at, stream.misses_at, stream.accesses_at)
+    )
+    return replace(stream, samples_at=samples, misses_at=misses, accesses_at=accesses)
 
 
 def never_started(options: RecordOptions) -> Iterator[str]:

@@ -34,7 +34,7 @@ from lbr2pgo.analyses.source_view import line_figures
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
-from lbr2pgo.model.perf_abi import FETCH_MISSES
+from lbr2pgo.model.perf_abi import WITHOUT_BRANCHES
 from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.replay.processes import ProcessInputs
 from lbr2pgo.reports.gather import Gathered, gather, look_for_analyses
@@ -219,7 +219,7 @@ def details_of(gathered: Gathered) -> tuple[tuple[str, str], ...]:
     for info in gathered.infos:
         facts["format", info.format] = None
         for event in info.events:
-            if event.name != FETCH_MISSES:  # which were only simulated beside
+            if event.name not in WITHOUT_BRANCHES:
                 facts["event", event.name] = None
         for key, value in info.details.items():
             facts[key, value] = None

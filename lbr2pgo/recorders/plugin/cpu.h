@@ -30,6 +30,7 @@ struct cpu {
     struct totals *totals;
     const struct block *last;
     int64_t until_sample;
+    int64_t until_access;  // that is sampled
     uint64_t period;
     uint64_t kept;        // samples that a period this long would have given
     uint64_t stalled;     // cycles lost to mispredictions, in quarters

@@ -9,12 +9,13 @@
 //
 // Arguments: dir=DIRECTORY machine=EM_NUMBER period=N seed=N depth=N filter=MASK callstack=0|1
 // callgraph=0|1 cycles=0|1 exact=0|1 halves=0|1 exec=0|1 [sysroot=PATH] [returns=N]
-// [l1i=, l2=, itlb=, stlb=, btb=ENTRIES/WAYS] [misses=N] [most=N]
+// [l1i=, l2=, itlb=, stlb=, btb=ENTRIES/WAYS] [misses=N] [most=N] [accesses=N]
 // [until=ADDRESS untilin=PROGRAM].
 
 #include <errno.h>
 #include <pthread.h>
 
+#include "accesses.h"
 #include "blocks.h"
 #include "emulator.h"
 #include "execution.h"
@@ -58,6 +59,8 @@ static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
         qemu_plugin_register_vcpu_tb_exec_cb(tb, callback, CALLBACK_WITHOUT_REGISTERS, block);
     else
         append_note(NOTE_NO_MEMORY, ENOMEM, 0, NULL);
+    if (options.accesses)
+        watch_accesses(tb);
     if (b.start == emulator.started)  // behind what takes the branch to it
         qemu_plugin_register_vcpu_tb_exec_cb(tb, start_ends, CALLBACK_WITHOUT_REGISTERS, NULL);
 }

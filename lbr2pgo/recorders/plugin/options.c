@@ -31,7 +31,7 @@ static void set_option(const char *name, size_t size, const char *value) {
         uint64_t *number;
     } values[] = {
         {"period", &options.period}, {"seed", &options.seed}, {"filter", &options.filter},
-        {"misses", &options.misses},
+        {"misses", &options.misses}, {"accesses", &options.accesses},
         {"most", &options.most},     {"until", &options.until}};
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (strlen(values[i].name) == size && !memcmp(name, values[i].name, size))

@@ -93,6 +93,8 @@ struct cpu *start_cpu(unsigned index) {
         append_record(RECORD_THREAD, c->tid, NULL, 0, NULL);
     start_counters(c, options.exact);
     reset_ring(c);
+    if (options.accesses)
+        c->until_access = jittered(c, options.accesses);
     c->predictor.last = options.returns - 1;
     if (options.call_graph && !(c->calls = calloc(1, sizeof *c->calls)))
         append_note(NOTE_NO_MEMORY, ENOMEM, c->tid, NULL);

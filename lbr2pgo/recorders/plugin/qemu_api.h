@@ -26,10 +26,11 @@ struct qemu_info {
     int cpus[2];
 };
 
-enum { CALLBACK_WITHOUT_REGISTERS = 0 };
+enum { CALLBACK_WITHOUT_REGISTERS = 0, LOADS_AND_STORES = 3 };
 
 typedef void block_translated(uint64_t id, struct qemu_plugin_tb *block);
 typedef void block_executed(unsigned vcpu, void *data);
+typedef void memory_access(unsigned vcpu, uint32_t access, uint64_t address, void *data);
 typedef void system_call(uint64_t id, unsigned vcpu, int64_t number, uint64_t a1, uint64_t a2,
                          uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7,
                          uint64_t a8);
@@ -38,6 +39,8 @@ typedef void system_call_returned(uint64_t id, unsigned vcpu, int64_t number, in
 void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, block_translated *callback);
 void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *block, block_executed *callback,
                                           int flags, void *data);
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *instruction, memory_access *callback,
+                                      int flags, int kinds, void *data);
 void qemu_plugin_register_vcpu_syscall_cb(uint64_t id, system_call *callback);
 void qemu_plugin_register_vcpu_syscall_ret_cb(uint64_t id, system_call_returned *callback);
 
@@ -46,6 +49,8 @@ struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *bl
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *instruction);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *instruction);
 void *qemu_plugin_insn_haddr(const struct qemu_plugin_insn *instruction);
+
+bool qemu_plugin_mem_is_store(uint32_t access);
 
 const char *qemu_plugin_path_to_binary(void);
 uint64_t qemu_plugin_start_code(void);

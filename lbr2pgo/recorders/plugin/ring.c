@@ -11,16 +11,15 @@ static uint64_t next_random(struct cpu *c) {
     return c->random * 2685821657736338717u;
 }
 
-// The period, an eighth of it more or less.
-static int64_t next_period(struct cpu *c) {
-    uint64_t jitter = c->period / 8;
-    return (int64_t)(c->period - jitter + next_random(c) % (2 * jitter + 1));
+int64_t jittered(struct cpu *c, uint64_t period) {
+    uint64_t jitter = period / 8;
+    return (int64_t)(period - jitter + next_random(c) % (2 * jitter + 1));
 }
 
 void begin_period(struct cpu *c) {
     c->random = (options.seed + 1) * 0x9e3779b97f4a7c15u ^ (uint64_t)(c->index + 1) << 32;
     next_random(c);
-    c->until_sample = next_period(c);
+    c->until_sample = jittered(c, c->period);
 }
 
 void reset_ring(struct cpu *c) {
@@ -44,7 +43,7 @@ __attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
         uint64_t frames;
         uint64_t rest[CHAIN_MAX + RING_MAX * sizeof(struct entry) / 8];
     } sample;
-    c->until_sample = next_period(c);
+    c->until_sample = jittered(c, c->period);
     sample.rest[0] = ip;
     sample.frames = 1 + (c->calls ? copy_callers(c->calls, sample.rest + 1) : 0);
     struct entry *entries = (struct entry *)(sample.rest + sample.frames);

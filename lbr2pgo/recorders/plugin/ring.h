@@ -7,6 +7,9 @@
 
 #include "cpu.h"
 
+// A period, an eighth of it more or less.
+int64_t jittered(struct cpu *c, uint64_t period);
+
 // The next sample comes a period from here, by random numbers that begin anew.
 void begin_period(struct cpu *c);
 

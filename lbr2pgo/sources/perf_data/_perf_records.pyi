@@ -15,6 +15,7 @@ UNKNOWN_EVENT: int
 TOO_SHORT: int
 BAD_CHAIN: int
 BAD_STACK: int
+BAD_ACCESS: int
 DEFERRED_CHAIN: int
 """Not that, but a call chain of which a later record has the user's frames; they are lost."""
 TALLIES: int
@@ -45,10 +46,10 @@ class Layouts:
     def __init__(self, fields: I64, id_at: int, ids: U64, id_events: I32) -> None:
         """Take what the attrs say.
 
-        fields (events, 10): positions of ip, pid and tid, time, cpu, and the first field that is
-        not fixed, as words from the record's start, -1 where there is none; `sample_type`;
-        `read_format`; whether stacks have a hardware index, and counters; whether call chains are
-        kept. id_at is the word that holds a sample's id, 0 where all samples are the first
+        fields (events, 12): positions of ip, pid and tid, time, cpu, address of data, and the first
+        field that is not fixed, as words from the record's start, -1 where there is none;
+        `sample_type`; `read_format`; whether stacks have a hardware index, and counters; whether
+        call chains are kept; how many of the user's registers a sample holds. id_at is the word that holds a sample's id, 0 where all samples are the first
         event's; ids (k,) ascend, and id_events (k,) are the event of each.
         """
 
@@ -63,6 +64,7 @@ class Room:
         *,
         has_counters: bool = False,
         has_cpus: bool = False,
+        has_accesses: bool = False,
     ) -> None:
         """For so many of each; without frames no layout may keep call chains."""
     def __len__(self) -> int: ...

@@ -27,9 +27,14 @@ from lbr2pgo.native.perf_abi cimport (
     RECORD_LAST_SIMPLEPERF_TYPE,
     RECORD_SAMPLE,
     SAMPLE_BRANCH_STACK,
+    SAMPLE_DATA_SRC,
     SAMPLE_CALLCHAIN,
     SAMPLE_RAW,
     SAMPLE_READ,
+    SAMPLE_REGS_USER,
+    SAMPLE_STACK_USER,
+    SAMPLE_WEIGHT,
+    SAMPLE_WEIGHT_STRUCT,
 )
 from lbr2pgo.sources._words cimport WORD, word_at
 
@@ -45,6 +50,7 @@ cpdef enum:
     TOO_SHORT
     BAD_CHAIN
     BAD_STACK
+    BAD_ACCESS
     DEFERRED_CHAIN
     TALLIES
 
@@ -184,12 +190,14 @@ cdef enum:
     TID
     TIME
     CPU
+    ADDR
     REST
     SAMPLE_TYPE
     READ_FORMAT
     HAS_HW_INDEX
     HAS_COUNTERS
     HAS_CHAIN
+    USER_REGISTERS
     COLUMNS
 
 
@@ -227,11 +235,12 @@ cdef class Room:
     cdef int32_t[::1] cpu
     cdef uint64_t[::1] ip
     cdef uint64_t[::1] counters
+    cdef uint64_t[:, ::1] accesses
     cdef Py_ssize_t n  # samples in it
 
     def __init__(
         self, Py_ssize_t samples, Py_ssize_t entries, Py_ssize_t frames=0, *, has_counters=False,
-        has_cpus=False,
+        has_cpus=False, has_accesses=False,
     ):
         self.entries = np.empty((entries, ENTRY_WORDS), np.uint64)
         self.offsets = np.zeros(samples + 1, np.int64)
@@ -242,6 +251,7 @@ cdef class Room:
         self.event = np.empty(samples, np.int32)
         self.cpu = np.empty(samples if has_cpus else 0, np.int32)
         self.counters = np.empty(entries if has_counters else 0, np.uint64)
+        self.accesses = np.empty((samples if has_accesses else 0, 2), np.uint64)
         self.n = 0
 
     def __len__(self):
@@ -259,6 +269,7 @@ cdef class Room:
             "ip": np.asarray(self.ip[:n]),
             "cpu": np.asarray(self.cpu[:n]) if len(self.cpu) else None,
             "counters": np.asarray(self.counters[:m]) if len(self.counters) else None,
+            "accesses": np.asarray(self.accesses[:n]) if len(self.accesses) else None,
         }
 
     def call_chains(self):
@@ -334,6 +345,7 @@ cdef struct Sample:
     Py_ssize_t event
     Part chain
     Part stack
+    Py_ssize_t data_source  # the word, 0 where there is none
 
 
 cdef bint _find_chain(
@@ -354,26 +366,49 @@ cdef bint _find_chain(
 
 
 cdef bint _find_stack(
-    const Record* record, const int64_t* fields, Py_ssize_t at, Part* stack
+    const Record* record, const int64_t* fields, Py_ssize_t* at, Part* stack
 ) noexcept nogil:
-    """Find a sample's entries, of which word `at` says how many there are; whether they fit.
+    """Find a sample's entries, of which word `at` says how many there are, and go behind them;
+    whether they fit.
 
     An empty stack may lack the hardware index (kernel/events/core.c, perf_output_sample).
     """
     cdef Py_ssize_t width
     cdef uint64_t count
     stack.at = stack.count = 0
-    if at >= record.words:
+    if at[0] >= record.words:
         return False
-    count = _word(record, at)
+    count = _word(record, at[0])
+    at[0] += 1
     if count == 0:
         return True
-    at += 1 + fields[HAS_HW_INDEX]
+    at[0] += fields[HAS_HW_INDEX]
     width = ENTRY_WORDS + fields[HAS_COUNTERS]
-    if count > <uint64_t>record.words or at + width * <Py_ssize_t>count > record.words:
+    if count > <uint64_t>record.words or at[0] + width * <Py_ssize_t>count > record.words:
         return False
-    stack.at, stack.count = at, <Py_ssize_t>count
+    stack.at, stack.count = at[0], <Py_ssize_t>count
+    at[0] += width * stack.count
     return True
+
+
+cdef inline Py_ssize_t _after_user(
+    const Record* record, const int64_t* fields, Py_ssize_t at
+) noexcept nogil:
+    """Word behind the user's registers, stack and the weight; behind the record if they lie."""
+    cdef int64_t sample_type = fields[SAMPLE_TYPE]
+    cdef uint64_t size
+    if sample_type & SAMPLE_REGS_USER:  # the ABI, PERF_SAMPLE_REGS_ABI_NONE without registers
+        if at >= record.words:
+            return record.words + 1
+        at += 1 + (fields[USER_REGISTERS] if _word(record, at) else 0)
+    if sample_type & SAMPLE_STACK_USER:  # its size, and behind it how much of it there is
+        if at >= record.words:
+            return record.words + 1
+        size = _word(record, at) // WORD
+        if size > <uint64_t>record.words:
+            return record.words + 1
+        at += 1 + (<Py_ssize_t>size + 1 if size else 0)
+    return at + (sample_type & (SAMPLE_WEIGHT | SAMPLE_WEIGHT_STRUCT) != 0)
 
 
 cdef int _find_parts(const Record* record, const int64_t* fields, Sample* sample) noexcept nogil:
@@ -385,11 +420,16 @@ cdef int _find_parts(const Record* record, const int64_t* fields, Sample* sample
     if not _find_chain(record, fields, &at, &sample.chain):
         return BAD_CHAIN
     sample.stack.at = sample.stack.count = 0
-    if not sample_type & SAMPLE_BRANCH_STACK:
-        return READABLE
+    sample.data_source = 0
     if sample_type & SAMPLE_RAW:
         at = _after_raw(record, at)
-    return READABLE if _find_stack(record, fields, at, &sample.stack) else BAD_STACK
+    if sample_type & SAMPLE_BRANCH_STACK and not _find_stack(record, fields, &at, &sample.stack):
+        return BAD_STACK
+    if fields[ADDR] > 0 and sample_type & SAMPLE_DATA_SRC:
+        sample.data_source = _after_user(record, fields, at)
+        if sample.data_source >= record.words:
+            return BAD_ACCESS
+    return READABLE
 
 
 cdef int _judge(const Record* record, Layouts layouts, Sample* sample) except -2 nogil:
@@ -460,6 +500,11 @@ cdef int _put(
                 _word(record, stack.at + ENTRY_WORDS * stack.count + k)
                 if layouts.fields[event, HAS_COUNTERS] else 0
             )
+    if room.accesses.shape[0]:
+        room.accesses[n, 0] = room.accesses[n, 1] = 0
+        if sample.data_source:
+            room.accesses[n, 0] = _word(record, layouts.fields[event, ADDR])
+            room.accesses[n, 1] = _word(record, sample.data_source)
     room.offsets[n + 1] = m + stack.count
     room.n = n + 1
     return 0

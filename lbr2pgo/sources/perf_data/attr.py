@@ -48,6 +48,8 @@ class PerfAttr:
     read_format: int
     flags: int
     branch_sample_type: int
+    registers: int = 0
+    """Bits of the user's registers that samples hold (sample_regs_user)."""
     ids: tuple[int, ...] = ()
     name: str | None = None
     rate: int = 0
@@ -96,6 +98,12 @@ class PerfAttr:
         return bool(self.sample_type & abi.SAMPLE_CALLCHAIN) and not is_made
 
     @property
+    def has_accesses(self) -> bool:
+        """Whether samples say which data they are of, and what was done with it."""
+        wanted = abi.SAMPLE_ADDR | abi.SAMPLE_DATA_SRC
+        return self.sample_type & wanted == wanted
+
+    @property
     def fixed_words(self) -> int:
         """Words of a sample up to its first part of variable length."""
         return 1 + sum(bool(self.sample_type & field) for field in _FIXED_FIELDS)
@@ -111,8 +119,8 @@ class PerfAttr:
 def parse_attr(raw: bytes, ids: Sequence[int] = (), name: str | None = None) -> PerfAttr:
     """Read an attr of any version's size; fields that it is too old for are 0."""
     padded = raw[: abi.ATTR.size].ljust(abi.ATTR.size, b"\0")
-    kind, _, config, rate, sample_type, read_format, flags, *_, branches = abi.ATTR.unpack(padded)
-    return PerfAttr(kind, config, sample_type, read_format, flags, branches, tuple(ids), name, rate)
+    kind, _, config, rate, sample_type, read_format, flags, *_, branches, registers = abi.ATTR.unpack(padded)
+    return PerfAttr(kind, config, sample_type, read_format, flags, branches, registers, tuple(ids), name, rate)
 
 
 def times_everything(attrs: Sequence[PerfAttr]) -> bool:
@@ -145,12 +153,14 @@ def layout_rows(attrs: Sequence[PerfAttr]) -> I64:
             attr.sample_word(abi.SAMPLE_TID),
             attr.sample_word(abi.SAMPLE_TIME) if timed else -1,
             attr.sample_word(abi.SAMPLE_CPU),
+            attr.sample_word(abi.SAMPLE_ADDR),
             attr.fixed_words,
             attr.sample_type & 0x7FFF_FFFF_FFFF_FFFF,
             attr.read_format & 0x7FFF_FFFF_FFFF_FFFF,
             int(bool(attr.branch_sample_type & abi.BRANCH_HW_INDEX)),
             int(bool(attr.branch_sample_type & abi.BRANCH_COUNTERS)),
             int(attr.has_call_chains),
+            attr.registers.bit_count(),
         )
         for attr in attrs
     ]

@@ -53,6 +53,7 @@ SAMPLE_REASONS = (
     Doubt("damaged: samples shorter than their fields"),
     Doubt("damaged: samples whose call chain does not fit"),
     Doubt("damaged: samples whose branch stack does not fit"),
+    Doubt("damaged: samples whose data source does not fit"),
     "call chains without the user's frames, which a later record holds",
 )
 """In the order of `sources.perf_data._perf_records.TALLIES`."""
@@ -248,7 +249,10 @@ def _room(attrs: Sequence[PerfAttr]) -> Room:
     has_counters = any(attr.branch_sample_type & abi.BRANCH_COUNTERS for attr in attrs)
     frames = BATCH_FRAMES if has_chains else 0
     has_cpus = any(attr.sample_type & abi.SAMPLE_CPU for attr in attrs)
-    return Room(BATCH_SAMPLES, BATCH_ENTRIES, frames, has_counters=has_counters, has_cpus=has_cpus)
+    return Room(
+        BATCH_SAMPLES, BATCH_ENTRIES, frames, has_counters=has_counters, has_cpus=has_cpus,
+        has_accesses=any(attr.has_accesses for attr in attrs),
+    )  # fmt: skip
 
 
 def _batch(room: Room) -> BranchStacks:

@@ -1,0 +1,32 @@
+#include "accesses.h"
+
+#include "options.h"
+#include "process.h"
+#include "ring.h"
+#include "stream.h"
+
+static __attribute__((noinline)) void sample_access(struct cpu *c, uint64_t ip, uint64_t address,
+                                                    int is_store) {
+    uint64_t body[3] = {ip, address, (uint64_t)is_store};
+    c->until_access = jittered(c, options.accesses);
+    if (!append_record(RECORD_ACCESS, c->tid, body, sizeof body, NULL)) {
+        c->totals->lost_samples++;
+        c->totals->write_error = (uint64_t)stream.error;
+    }
+}
+
+// `data` is the address of the instruction.
+static void memory_accessed(unsigned vcpu, uint32_t access, uint64_t address, void *data) {
+    struct cpu *c = cpu_of(vcpu);
+    if (--c->until_access <= 0)
+        sample_access(c, (uint64_t)(uintptr_t)data, address, qemu_plugin_mem_is_store(access));
+}
+
+void watch_accesses(struct qemu_plugin_tb *tb) {
+    for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
+        struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
+        void *address = (void *)(uintptr_t)qemu_plugin_insn_vaddr(instruction);
+        qemu_plugin_register_vcpu_mem_cb(instruction, memory_accessed, CALLBACK_WITHOUT_REGISTERS,
+                                         LOADS_AND_STORES, address);
+    }
+}
