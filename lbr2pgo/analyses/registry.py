@@ -12,6 +12,7 @@ from lbr2pgo.analyses import (
     call_edges,
     call_stacks,
     callers,
+    data_accesses,
     fetch_misses,
     function_view,
     hot_branches,
@@ -31,6 +32,7 @@ from lbr2pgo.analyses.table import Table
 from lbr2pgo.evidence.call_stacks import CALL_STACKS
 from lbr2pgo.evidence.collector import Finding
 from lbr2pgo.evidence.cycle_counts import CYCLES, ITERATIONS
+from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
 from lbr2pgo.evidence.duplicates import DUPLICATES
 from lbr2pgo.evidence.effective_samples import SPREAD
 from lbr2pgo.evidence.fetch_misses import FETCH_MISS_FINDING
@@ -68,6 +70,9 @@ ANALYSES = {
         mispredictions.mispredictions, (DUPLICATES, SPREAD), ("summary", "by-line")
     ),
     fetch_misses.NAME: Analysis(fetch_misses.fetch_misses, (FETCH_MISS_FINDING,), ("by-line",)),
+    data_accesses.NAME: Analysis(
+        data_accesses.data_accesses, (DATA_ACCESSES,), data_accesses.PARTS
+    ),
     latency.NAME: Analysis(latency.latency, (CYCLES, ITERATIONS), ("by-line", "loops", "rates")),
     outcomes.NAME: Analysis(outcomes.outcomes, (SINGLE_BRANCHES, SPREAD), ("by-line", "to-invert")),
     indirect_targets.NAME: Analysis(indirect_targets.indirect_targets, parts=("by-site",)),

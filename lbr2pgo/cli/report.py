@@ -42,7 +42,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "report",
         help=COMMANDS["report"],
         description="Answer questions about a recording: hot-functions, hot-branches, "
-        "mispredictions, fetch-misses, latency, outcomes, indirect-targets, hyperblocks, "
+        "mispredictions, fetch-misses, data, latency, outcomes, indirect-targets, hyperblocks, "
         "call-stacks, callers, call-edges, phases, stack-ends, function.",
         examples=(
             "lbr2pgo report perf.data --binary ./app",

@@ -81,11 +81,12 @@ TYPE_HARDWARE = 0
 TYPE_SOFTWARE = 1
 TYPE_RAW = 4
 
-# union perf_mem_data_src: PERF_MEM_OP_LOAD and _STORE, and that cache level, snoop, lock and TLB
-# are not available.
+# union perf_mem_data_src: bits of the operation, and that cache level, snoop, lock and TLB are not
+# available.
+DATA_OP_LOAD, DATA_OP_STORE = 1 << 1, 1 << 2
 _DATA_UNKNOWN = 1 << 5 | 1 << 19 | 1 << 24 | 1 << 26
-DATA_LOAD = 1 << 1 | _DATA_UNKNOWN
-DATA_STORE = 1 << 2 | _DATA_UNKNOWN
+DATA_LOAD = DATA_OP_LOAD | _DATA_UNKNOWN
+DATA_STORE = DATA_OP_STORE | _DATA_UNKNOWN
 DATA_NONE = 1 << 0 | _DATA_UNKNOWN
 """Of samples of no access (PERF_MEM_NA)."""
 

@@ -44,8 +44,8 @@ class PerfDataWriter:
     """Writes one perf.data file, record by record; a context manager that finishes it.
 
     All events share one layout of samples: IDENTIFIER, IP, TID, TIME, PERIOD, BRANCH_STACK, and
-    CPU, CALLCHAIN, and ADDR with DATA_SRC where asked for. Whoever needs the file to appear whole or not at all writes
-    beside it and renames. Raises OutputError where the file can't be written.
+    CPU, CALLCHAIN, and ADDR with DATA_SRC where asked for. Whoever needs the file to appear whole
+    or not at all writes beside it and renames. Raises OutputError where the file can't be written.
     """
 
     def __init__(

@@ -90,7 +90,6 @@ class SampleLayout:
         groups.append((source, np.zeros(0, np.uint64), np.zeros(n, np.int64)))
         return _interleave(_kinds(stacks.ip), groups)
 
-
     def _accesses(self, stacks: BranchStacks) -> tuple[list[U64], list[U64]]:
         """Columns of addresses of data and of what was done with these; none unless asked for."""
         if not self.with_accesses:

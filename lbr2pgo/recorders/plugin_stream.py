@@ -58,7 +58,7 @@ TARGET_COUNT = np.dtype(
     [("block", "<u4"), ("target_block", "<u4"), ("count", "<u8"), ("mispredicted", "<u8")]
 )
 """`struct target_count`."""
-COUNTERSRECORD_HEADER = 4096
+COUNTERS_HEADER = 4096
 BLOCKS_MAX = 1 << 22
 
 NOWHERE = 2**64 - 1
@@ -344,7 +344,7 @@ def totals_so_far(directory: Path) -> dict[str, int]:
 def _opened(path: Path) -> Iterator[BinaryIO]:
     """A file of counters, if it has come to hold some."""
     with path.open("rb") as file:
-        if os.fstat(file.fileno()).st_size >= COUNTERSRECORD_HEADER:
+        if os.fstat(file.fileno()).st_size >= COUNTERS_HEADER:
             yield file
 
 
@@ -355,14 +355,14 @@ def _read_totals(file: BinaryIO) -> npt.NDArray[np.void]:
 
 def _read_counters(path: Path) -> Counters | None:
     size = path.stat().st_size
-    if size < COUNTERSRECORD_HEADER:
+    if size < COUNTERS_HEADER:
         return None
     with path.open("rb") as file:
         totals = _read_totals(file)
-        if size == COUNTERSRECORD_HEADER:
+        if size == COUNTERS_HEADER:
             return Counters(totals, np.zeros(0, BLOCK_COUNT), np.zeros(0, TARGET_COUNT))
-        file.seek(COUNTERSRECORD_HEADER)
+        file.seek(COUNTERS_HEADER)
         counts = np.fromfile(file, BLOCK_COUNT, int(totals["blocks"]))
-        file.seek(COUNTERSRECORD_HEADER + BLOCKS_MAX * BLOCK_COUNT.itemsize)
+        file.seek(COUNTERS_HEADER + BLOCKS_MAX * BLOCK_COUNT.itemsize)
         targets = np.fromfile(file, TARGET_COUNT, int(totals["targets"]))
     return Counters(totals, counts, targets)

@@ -317,9 +317,7 @@ def _write_recording(
     if options.front_end is not None:
         recorded[RecordKind.MISS] = RecordedEvent(FETCH_MISSES, miss_period(options), branches)
     if options.data:
-        recorded[RecordKind.ACCESS] = RecordedEvent(
-            DATA_ACCESSES, access_period(options), branches
-        )
+        recorded[RecordKind.ACCESS] = RecordedEvent(DATA_ACCESSES, access_period(options), branches)
     numbers = {kind: number for number, kind in enumerate(recorded)}
     events = [happening for stream in streams for happening in stream.events]
     images = StreamImages()

@@ -1,6 +1,4 @@
-"""The samples of a stream that the plugin wrote, as `BranchStacks`: of branches, of code that was
-missing, and of loads and stores.
-"""
+"""The samples of a stream as `BranchStacks`: of branches, of missing code, of loads and stores."""
 
 from __future__ import annotations
 

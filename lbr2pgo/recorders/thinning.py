@@ -23,7 +23,7 @@ def longest_period(streams: Sequence[Stream], first: int) -> int:
 
 def thinned(stream: Stream, first: int, longest: int) -> Stream:
     """The stream with those samples that the longest period would have given."""
-    tid = stream.threads(stream.samples_at)
+    tid = stream.threads(stream.samples_at).astype(np.int64)
     period = np.full(len(tid), first)
     for change in stream.periods:
         period[change.before :][tid[change.before :] == change.tid] = change.period

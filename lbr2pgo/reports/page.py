@@ -31,12 +31,14 @@ TABS = {
     "where": "Where",
     "why": "Why",
     "layout": "Layout",
+    "data": "Data",
     "quality": "Quality",
     "changes": "Changes",
 }
 _TAB_OF = {
     "mispredictions": "why",
     "fetch-misses": "why",
+    "data": "data",
     "latency": "why",
     "indirect-targets": "why",
     "outcomes": "layout",

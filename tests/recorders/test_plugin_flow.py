@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES, type_of
 from lbr2pgo.recorders.exact_streams import exact_counts
-from lbr2pgo.recorders.plugin_stream import NoteKind, Stream
+from lbr2pgo.recorders.plugin_stream import NoteKind, RecordKind, Stream
+from lbr2pgo.recorders.stream_samples import sample_batches
 
 VERSIONS = [1, 2, 3, 4, 5, 6, 7]
 SIGRETURN, EXIT = 15, 60
@@ -31,7 +33,7 @@ def counts(stream: Stream) -> dict[tuple[int, int], int]:
 
 def last_entries(stream: Stream) -> list[tuple[int, int, str]]:
     """The newest sample's entries, oldest first."""
-    batch = list(stream.sample_batches(100))[-1]
+    batch = list(sample_batches(stream, 100, {RecordKind.SAMPLE: 0}))[-1]
     entries = batch.entries[batch.offsets[-2] :]
     kinds = type_of(entries[:, 2])
     return [
@@ -54,7 +56,7 @@ def test_every_version_of_the_interface(version: int, flow: Flow) -> None:
 
 
 def chains(stream: Stream) -> list[list[int]]:
-    (batch,) = stream.sample_batches(100)
+    (batch,) = sample_batches(stream, 100, {RecordKind.SAMPLE: 0})
     assert batch.chains is not None
     offsets = batch.chains.offsets.tolist()
     return [batch.chains.frames[a:b].tolist() for a, b in pairwise(offsets)]
@@ -162,3 +164,26 @@ def test_aarch64_system_calls_as_brbe_records_them(flow: Flow) -> None:
         (0x4004, 0, "SYSCALL"), (0, 0x4008, "ERET"), (0x400C, 0x4000, "RET"),
     ]  # fmt: skip
     assert counts(stream) == {(0x400C, 0x4000): 1}
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_accesses_are_samples_of_their_instructions(version: int, flow: Flow) -> None:
+    """Of block 1, whose instructions stand at 0x1000 and 0x1001."""
+    script = "run 0 1\n" + "load 0 1 0 8000\nstore 0 1 1 8008\nload 0 1 1 9000\n"
+    stream = flow(script, version=version, accesses=1)
+    (batch,) = sample_batches(stream, 100, {RecordKind.ACCESS: 0})
+    assert [int(ip) for ip in batch.ip] == [0x1000, 0x1001, 0x1001]
+    assert batch.accesses is not None
+    assert batch.accesses[:, 0].tolist() == [0x8000, 0x8008, 0x9000]
+    assert [source & 0x1F for source in batch.accesses[:, 1].tolist()] == [2, 4, 2]
+
+
+def test_accesses_are_sampled_by_a_period_with_jitter(flow: Flow) -> None:
+    stream = flow("run 0 1\n" + "load 0 1 0 8000\n" * 8000, accesses=80)
+    assert 95 <= len(stream.accesses_at) <= 105
+    steps = {*np.diff(stream.times(stream.accesses_at).astype(np.int64)).tolist()}
+    assert len(steps) > 1
+
+
+def test_without_a_period_nothing_is_asked_for(flow: Flow) -> None:
+    assert len(flow(run(1, 3)).accesses_at) == 0

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import struct
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
-import pytest
+from builders.streams import record, sample, start
 
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap
 from lbr2pgo.recorders.plugin_stream import (
@@ -22,27 +21,6 @@ from lbr2pgo.recorders.plugin_stream import (
     RecordKind,
     read_streams,
 )
-
-
-def record(kind: int, time: int, body: bytes = b"", text: str = "", tid: int = 5) -> bytes:
-    content = body + text.encode()
-    size = (24 + len(content) + 7) // 8 * 8
-    return struct.pack("<IIQiI", kind, size, time, tid, len(text.encode())) + content.ljust(
-        size - 24, b"\0"
-    )
-
-
-def start(time: int = 1, how: int = 0, parent: str = "", pid: int = 5, blocks: int = 0) -> bytes:
-    body = struct.pack("<IIiiIIII", 2, 62, pid, 4, how, blocks, 0, 0)
-    return record(RecordKind.START, time, body, parent, tid=pid)
-
-
-def sample(
-    time: int, ip: int, *entries: tuple[int, int, int], tid: int = 5, callers: tuple[int, ...] = ()
-) -> bytes:
-    words = [1 + len(callers), ip, *callers, *(word for entry in entries for word in entry)]
-    return record(RecordKind.SAMPLE, time, struct.pack(f"<{len(words)}Q", *words), tid=tid)
-
 
 WHOLE = [
     start(),
@@ -74,24 +52,6 @@ def test_a_whole_stream(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("most", [1, 2, 100])
-def test_samples_keep_their_order_in_batches_of_any_size(most: int, tmp_path: Path) -> None:
-    (tmp_path / "5-0.lbr").write_bytes(b"".join(WHOLE))
-    (stream,) = read_streams(tmp_path)
-    batches = list(stream.sample_batches(most))
-    assert max(len(batch) for batch in batches) <= most
-    assert [int(t) for batch in batches for t in batch.time] == [4, 7, 10]
-    assert [int(t) for batch in batches for t in batch.tid] == [5, 7, 5]
-    assert [int(t) for batch in batches for t in batch.ip] == [0x1010, 0x1000, 0x1010]
-    assert np.concatenate([batch.entries for batch in batches]).tolist() == [
-        [0x1008, 0x1010, 2], [0x1020, 0x1000, 1], [1, 2, 3],
-    ]  # fmt: skip
-    depths = [int(d) for batch in batches for d in np.diff(batch.offsets)]
-    assert depths == [2, 0, 1]
-    chains = [batch.chains.frames.tolist() for batch in batches if batch.chains is not None]
-    assert [*chain.from_iterable(chains)] == [0x1010, 0x1000, 0x1500, 0x1600, 0x1010]
-
-
 def test_a_cut_stream_keeps_every_whole_record(tmp_path: Path) -> None:
     data = b"".join(WHOLE)
     ends = np.cumsum([len(part) for part in WHOLE])
@@ -102,8 +62,9 @@ def test_a_cut_stream_keeps_every_whole_record(tmp_path: Path) -> None:
         whole = int(np.searchsorted(ends, size, side="right"))
         assert len(streams) == (whole > 0)
         for stream in streams:
-            samples = sum(len(batch) for batch in stream.sample_batches(100))
-            assert samples == sum(part in WHOLE[:whole] for part in (WHOLE[3], WHOLE[7], WHOLE[10]))
+            assert len(stream.samples_at) == sum(
+                part in WHOLE[:whole] for part in (WHOLE[3], WHOLE[7], WHOLE[10])
+            )
 
 
 def test_a_fork_is_an_event(tmp_path: Path) -> None:

@@ -49,8 +49,9 @@ class Layouts:
         fields (events, 12): positions of ip, pid and tid, time, cpu, address of data, and the first
         field that is not fixed, as words from the record's start, -1 where there is none;
         `sample_type`; `read_format`; whether stacks have a hardware index, and counters; whether
-        call chains are kept; how many of the user's registers a sample holds. id_at is the word that holds a sample's id, 0 where all samples are the first
-        event's; ids (k,) ascend, and id_events (k,) are the event of each.
+        call chains are kept; how many of the user's registers a sample holds. id_at is the word
+        that holds a sample's id, 0 where all samples are the first event's; ids (k,) ascend, and
+        id_events (k,) are the event of each.
         """
 
 class Room:

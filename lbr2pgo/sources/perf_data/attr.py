@@ -48,12 +48,12 @@ class PerfAttr:
     read_format: int
     flags: int
     branch_sample_type: int
-    registers: int = 0
-    """Bits of the user's registers that samples hold (sample_regs_user)."""
     ids: tuple[int, ...] = ()
     name: str | None = None
     rate: int = 0
     """Events between samples; or, where the flags say so, samples a second."""
+    registers: int = 0
+    """Bits of the user's registers that samples hold (sample_regs_user)."""
 
     def display_name(self) -> str:
         """The name it was recorded under, or one derived from its type."""
@@ -119,8 +119,12 @@ class PerfAttr:
 def parse_attr(raw: bytes, ids: Sequence[int] = (), name: str | None = None) -> PerfAttr:
     """Read an attr of any version's size; fields that it is too old for are 0."""
     padded = raw[: abi.ATTR.size].ljust(abi.ATTR.size, b"\0")
-    kind, _, config, rate, sample_type, read_format, flags, *_, branches, registers = abi.ATTR.unpack(padded)
-    return PerfAttr(kind, config, sample_type, read_format, flags, branches, registers, tuple(ids), name, rate)
+    kind, _, config, rate, sample_type, read_format, flags, *_, branches, registers = (
+        abi.ATTR.unpack(padded)
+    )
+    return PerfAttr(
+        kind, config, sample_type, read_format, flags, branches, tuple(ids), name, rate, registers
+    )
 
 
 def times_everything(attrs: Sequence[PerfAttr]) -> bool:

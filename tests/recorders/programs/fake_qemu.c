@@ -3,6 +3,7 @@
 //
 //   block NUMBER ADDRESS HEX…     translates a block of instructions
 //   run VCPU NUMBER               executes it
+//   load|store VCPU NUMBER INDEX ADDRESS  an instruction of it accesses memory
 //   call VCPU NUMBER A1 A2 A3     a system call
 //   return VCPU NUMBER RESULT     its return
 #define _GNU_SOURCE
@@ -20,6 +21,8 @@ struct instruction {
     uint64_t address;
     size_t size;
     uint8_t bytes[16];
+    void (*access)(unsigned, uint32_t, uint64_t, void *);
+    void *access_data;
 };
 
 struct block {
@@ -53,6 +56,13 @@ API void qemu_plugin_register_vcpu_tb_exec_cb(struct block *block, void *callbac
     block->callback = callback;
     block->data = data;
 }
+API void qemu_plugin_register_vcpu_mem_cb(struct instruction *i, void *callback, int flags, int kinds,
+                                          void *data) {
+    (void)flags;
+    i->access = kinds == 3 ? callback : NULL;
+    i->access_data = data;
+}
+API bool qemu_plugin_mem_is_store(uint32_t access) { return access == 'S'; }
 API size_t qemu_plugin_tb_n_insns(const struct block *block) { return block->count; }
 API struct instruction *qemu_plugin_tb_get_insn(struct block *block, size_t index) {
     return &block->instructions[index];
@@ -126,12 +136,16 @@ int main(int argc, char **argv) {
     char line[4096];
     while (fgets(line, sizeof line, stdin)) {
         unsigned vcpu, number;
+        char kind[8];
         unsigned long a1 = 0, a2 = 0, a3 = 0;
         if (!strncmp(line, "block ", 6))
             translate(line + 6);
         else if (sscanf(line, "run %u %u", &vcpu, &number) == 2)
             blocks[number].callback(vcpu, blocks[number].data);
-        else if (sscanf(line, "call %u %u %lx %lx %lx", &vcpu, &number, &a1, &a2, &a3) >= 2)
+        else if (sscanf(line, "%7[loadstre] %u %u %lu %lx", kind, &vcpu, &number, &a1, &a2) == 5) {
+            struct instruction *i = &blocks[number].instructions[a1];
+            i->access(vcpu, *kind == 's' ? 'S' : 'L', a2, i->access_data);
+        } else if (sscanf(line, "call %u %u %lx %lx %lx", &vcpu, &number, &a1, &a2, &a3) >= 2)
             called(1, vcpu, number, a1, a2, a3, 0, 0, 0, 0, 0);
         else if (sscanf(line, "return %u %u %lx", &vcpu, &number, &a1) == 3)
             returned(1, vcpu, number, (int64_t)a1);

@@ -109,7 +109,7 @@ def layouts(*rows: list[int], id_at: int = 0, ids: list[int] | None = None) -> L
     )
 
 
-STACK_ONLY = [-1, -1, -1, -1, 1, 1 << 11, 0, 0, 0, 0]
+STACK_ONLY = [-1, -1, -1, -1, -1, 1, 1 << 11, 0, 0, 0, 0, 0]
 """A layout with nothing but the branch stack."""
 
 
@@ -138,7 +138,7 @@ def test_stops_before_the_sample_that_does_not_fit_and_goes_on_there() -> None:
 
 
 def test_stops_before_the_call_chain_that_does_not_fit_and_goes_on_there() -> None:
-    layout = [-1, -1, -1, -1, 1, 1 << 5, 0, 0, 0, 1]
+    layout = [-1, -1, -1, -1, -1, 1, 1 << 5, 0, 0, 0, 1, 0]
     sizes = (1, 2, 0, 3)
     raw = array(b"".join(record(9, struct.pack(f"<{n + 1}Q", n, *range(n))) for n in sizes))
     tallies = np.zeros(kernel.TALLIES, np.int64)
@@ -167,7 +167,7 @@ def test_fields_that_are_not_recorded_have_their_neutral_values() -> None:
     ("sample_id", "event"), [(0, 0), (2**64 - 1, 1), (7, 0), (8, None), (2**63, None)]
 )
 def test_looks_the_event_up_by_id(sample_id: int, event: int | None) -> None:
-    rows = [[-1, -1, -1, -1, 2, 0, 0, 0, 0, 0]] * 2
+    rows = [[-1, -1, -1, -1, -1, 2, 0, 0, 0, 0, 0, 0]] * 2
     out = Room(1, 1)
     raw = array(record(9, struct.pack("<Q", sample_id)))
     tallies = np.zeros(kernel.TALLIES, np.int64)
@@ -181,7 +181,8 @@ def test_looks_the_event_up_by_id(sample_id: int, event: int | None) -> None:
 @given(
     body=st.binary(max_size=80),
     size=st.integers(8, 88),
-    sample_type=st.integers(0, 2**12 - 1),
+    sample_type=st.integers(0, 2**16 - 1),
+    registers=st.integers(0, 64),
     read_format=st.integers(0, 31),
     hw_index=st.booleans(),
     counters=st.booleans(),
@@ -191,18 +192,20 @@ def test_no_sample_is_read_past_its_own_end(
     body: bytes,
     size: int,
     sample_type: int,
+    registers: int,
     read_format: int,
     hw_index: bool,
     counters: bool,
     chain: bool,
 ) -> None:
     """What lies behind a record must not change what is read from it."""
-    row = [1, 2, -1, 2, 3, sample_type, read_format, int(hw_index), int(counters), int(chain)]
+    flags = int(hw_index), int(counters), int(chain)
+    row = [1, 2, -1, 2, 2, 3, sample_type, read_format, *flags, registers]
     raw = record(9, body, size=min(size, 8 + len(body)))[: min(size, 8 + len(body))]
     found = []
     for behind in (b"\0", b"\xff"):
         guard = record(14, behind * 400)
-        out = Room(1, 20, 20 * chain, has_counters=counters, has_cpus=True)
+        out = Room(1, 20, 20 * chain, has_counters=counters, has_cpus=True, has_accesses=True)
         tallies = np.zeros(kernel.TALLIES, np.int64)
         end = kernel.read_samples(array(raw + guard), 0, 0, layouts(row), out, tallies)
         assert end == len(raw + guard)
@@ -211,6 +214,31 @@ def test_no_sample_is_read_past_its_own_end(
         chains = [column.tolist() for column in out.call_chains() or ()]
         found.append((tallies.tolist(), columns, chains))
     assert found[0] == found[1]
+
+
+ACCESS_TYPE = 1 << 3 | 1 << 11 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 15
+"""Address, branch stack, registers, stack, weight and data source."""
+
+
+@pytest.mark.parametrize("entries", [(), ((1, 2, 3),)])
+@pytest.mark.parametrize("registers", [(0,), (2, 11, 12)])
+@pytest.mark.parametrize("stack", [(0,), (16, 7, 8, 16)])
+def test_the_data_source_stands_behind_what_varies(
+    entries: tuple[tuple[int, int, int], ...], registers: tuple[int, ...], stack: tuple[int, ...]
+) -> None:
+    """As kernel/events/core.c, perf_output_sample, writes it."""
+    layout = [-1, -1, -1, -1, 1, 2, ACCESS_TYPE, 0, 0, 0, 0, 2]
+    words = [0x8000, len(entries), *(w for each in entries for w in each), *registers, *stack]
+    words += [99, 0x5080022]
+    raw = array(record(9, struct.pack(f"<{len(words)}Q", *words)))
+    out = Room(1, 1, has_accesses=True)
+    tallies = np.zeros(kernel.TALLIES, np.int64)
+    kernel.read_samples(raw, 0, 0, layouts(layout), out, tallies)
+    assert not tallies.any()
+    assert out.columns()["accesses"].tolist() == [[0x8000, 0x5080022]]
+    short = array(record(9, struct.pack(f"<{len(words) - 1}Q", *words[:-1])))
+    kernel.read_samples(short, 0, 0, layouts(layout), Room(1, 1, has_accesses=True), tallies)
+    assert tallies[kernel.BAD_ACCESS] == 1
 
 
 @pytest.mark.parametrize("raw", [record(9, b"", size=4), record(9, b"", size=16), b"\t"])
@@ -226,4 +254,4 @@ def test_what_is_no_whole_record_is_refused(raw: bytes) -> None:
 
 def test_fixed_fields_stand_before_the_others() -> None:
     with pytest.raises(ValueError, match="event 1 has fixed fields behind"):
-        layouts(STACK_ONLY, [1, 2, -1, 3, 3, 1 << 11, 0, 0, 0, 0])
+        layouts(STACK_ONLY, [1, 2, -1, 3, -1, 3, 1 << 11, 0, 0, 0, 0, 0])

@@ -52,10 +52,10 @@ def test_other_records_end_with_the_same_facts() -> None:
 
 def test_an_attr_of_any_size_is_read() -> None:
     flags = 3 << abi.PRECISE_IP_SHIFT
-    raw = abi.ATTR.pack(abi.TYPE_RAW, abi.ATTR.size, 0xC4, 1009, 7, 2, flags, 0, 0, 0, 0, 8)
+    raw = abi.ATTR.pack(abi.TYPE_RAW, abi.ATTR.size, 0xC4, 1009, 7, 2, flags, 0, 0, 0, 0, 8, 0b101)
     whole = parse_attr(raw + bytes(64), [5], "taken")
     assert (whole.type, whole.config, whole.sample_type) == (abi.TYPE_RAW, 0xC4, 7)
-    assert (whole.branch_sample_type, whole.precise_ip) == (8, 3)
+    assert (whole.branch_sample_type, whole.precise_ip, whole.registers) == (8, 3, 0b101)
     assert (whole.ids, whole.display_name()) == ((5,), "taken")
     assert parse_attr(raw[: abi.ATTR_SIZE_FIRST]).branch_sample_type == 0
 
@@ -76,5 +76,5 @@ def test_events_are_told_apart_by_the_identifier_first() -> None:
 
 @pytest.mark.parametrize(("flags", "period"), [(0, 10007), (abi.ATTR_FREQ, None)])
 def test_a_period_is_one_unless_a_frequency_was_asked_for(flags: int, period: int | None) -> None:
-    raw = abi.ATTR.pack(0, abi.ATTR_SIZE, 0, 10007, 0, 0, flags, 0, 0, 0, 0, 0)[: abi.ATTR.size]
+    raw = abi.ATTR.pack(0, abi.ATTR_SIZE, 0, 10007, 0, 0, flags, 0, 0, 0, 0, 0, 0)[: abi.ATTR.size]
     assert parse_attr(raw).period == period

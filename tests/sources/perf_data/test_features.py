@@ -60,7 +60,7 @@ def test_facts_are_those_that_perf_shows(
 
 
 def test_events_have_their_names_and_ids() -> None:
-    raw = abi.ATTR.pack(0, abi.ATTR.size, 1, *[0] * 9)
+    raw = abi.ATTR.pack(0, abi.ATTR.size, 1, *[0] * 10)
     section = struct.pack("<II", 2, len(raw))
     section += raw + struct.pack("<I", 2) + text(b"a:u") + struct.pack("<QQ", 5, 6)
     section += raw + struct.pack("<I", 0) + text(b"b")

@@ -1,0 +1,180 @@
+"""Which data was loaded and stored, by symbol, and which cache lines threads share for nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lbr2pgo.analyses.evidence import TOP, Evidence
+from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit, Value, build
+from lbr2pgo.evidence.data_accesses import DATA_ACCESSES, NO_ACCESSES, DataAccesses
+from lbr2pgo.program.elf.data_symbols import data_sections, data_symbols
+from lbr2pgo.program.elf.names import Names
+from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import begins
+from lbr2pgo.support.sums import sums_at
+
+NAME = "data"
+PARTS = ("false-sharing",)
+TITLE = "Data that was loaded and stored"
+_SHARED = "Cache lines of which threads use different words"
+_LINE_BITS, _WORD_BITS, _PAGE_BITS = 6, 3, 12
+
+_SHARE = Column("share", "share", Unit.SHARE, FIGURE)
+_SYMBOL = Column("symbol", "symbol", Unit.TEXT, FIGURE)
+_LOADS, _STORES = (
+    Column("loads", "loads", Unit.COUNT, FIGURE),
+    Column("stores", "stores", Unit.COUNT, FIGURE),
+)
+_ADDRESS = Column("address", "address", Unit.ADDRESS)
+
+_NONE = (
+    "The recording has no accesses: lbr2pgo record --data samples some under emulation, and perf "
+    "mem record on hardware."
+)
+_HOW = (
+    "Lines are of 64 bytes and pages of 4 KiB. `apart` is how many samples of its thread lie "
+    "between two of a line, on average: how many accesses, if these were sampled evenly."
+)
+_WHY_SHARED = (
+    "What a thread stores there makes the others' processors fetch the line anew, though they use "
+    "other words of it: align such data, or pad it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Objects:
+    """The symbols and, behind them, the sections that hold data."""
+
+    names: Names
+    """Of the symbols."""
+    start: U64
+    end: U64
+    section_names: tuple[str, ...]
+    of: I64
+    """(n,): which one each access is in."""
+
+    def name(self, number: int) -> str:
+        """A section stands in brackets, for data in it that has no symbol."""
+        behind = number - len(self.names)
+        return self.names[number] if behind < 0 else f"[{self.section_names[behind]}]"
+
+
+def _objects(evidence: Evidence, found: DataAccesses) -> _Objects:
+    symbols = evidence.program.symbols
+    objects, sections = data_symbols(symbols), data_sections(evidence.program.image)
+    symbol, section = objects.containing(found.address), sections.containing(found.address)
+    return _Objects(
+        symbols.names.take(objects.row),
+        np.concatenate([objects.start, sections.start]),
+        np.concatenate([objects.end, sections.end]),
+        sections.names,
+        np.where(symbol >= 0, symbol, len(objects) + section),
+    )
+
+
+def data_accesses(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
+    """A row for each symbol, most accessed first; lines that are shared falsely."""
+    found = evidence.found(DATA_ACCESSES) or NO_ACCESSES
+    objects = _objects(evidence, found)
+    return _by_symbol(found, objects, top), _falsely_shared(found, objects, top)
+
+
+def _by_symbol(found: DataAccesses, objects: _Objects, top: int | None) -> Table:
+    size = len(objects.start)
+    loads, stores = (
+        sums_at(objects.of[rows], found.count[rows], size)
+        for rows in (np.flatnonzero(~found.is_store), np.flatnonzero(found.is_store))
+    )
+    lines, pages = (
+        np.bincount(_distinct(objects.of, found.address >> np.uint64(bits))[0], minlength=size)
+        for bits in (_LINE_BITS, _PAGE_BITS)
+    )
+    apart = _apart(found, objects, size)
+    order = np.flatnonzero(lines)
+    order = order[np.argsort(-(loads + stores)[order].astype(np.int64), kind="stable")]
+    rows = order[:top]
+    total = int(found.count.sum()) + found.elsewhere
+    columns: list[tuple[Column, list[Value]]] = [
+        (_SHARE, ((loads + stores)[rows] / max(total, 1)).tolist()),
+        (_LOADS, loads[rows].tolist()),
+        (_STORES, stores[rows].tolist()),
+        (Column("lines", "lines touched", Unit.COUNT), lines[rows].tolist()),
+        (Column("pages", "pages touched", Unit.COUNT), pages[rows].tolist()),
+        (Column("apart", "apart", Unit.RATE), [_known(each) for each in apart[rows].tolist()]),
+        (_SYMBOL, [objects.name(row) for row in rows.tolist()]),
+        (Column("bytes", "bytes", Unit.COUNT), (objects.end - objects.start)[rows].tolist()),
+        (_ADDRESS, objects.start[rows].tolist()),
+    ]
+    return build(NAME, TITLE, columns, notes=_notes(found, total), found=len(order))
+
+
+def _notes(found: DataAccesses, total: int) -> tuple[str, ...]:
+    if not total:
+        return (_NONE,)
+    outside = found.elsewhere / total
+    return (f"{outside:.1%} were of stacks, heaps and other files, which no row is of.", _HOW)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value
+
+
+def _distinct(*columns: Any) -> tuple[Any, ...]:
+    """Columns of the distinct rows, ascending."""
+    order = np.lexsort(columns[::-1])
+    rows = order[begins(*(column[order] for column in columns))]
+    return tuple(column[rows] for column in columns)
+
+
+def _apart(found: DataAccesses, objects: _Objects, size: int) -> F64:
+    """Of each object (size,) the mean distance of uses of a line by a thread; NaN without any."""
+    line = found.address >> np.uint64(_LINE_BITS)
+    order = np.lexsort((line, found.thread, objects.of))
+    first = np.flatnonzero(begins(objects.of[order], found.thread[order], line[order]))
+    if not len(first):
+        return np.full(size, np.nan)
+    uses = np.add.reduceat(found.count[order], first).astype(np.float64)
+    earliest = np.minimum.reduceat(found.first[order], first)
+    latest = np.maximum.reduceat(found.last[order], first)
+    number = objects.of[order][first]
+    distance = np.bincount(number, (latest - earliest).astype(np.float64), size)
+    between = np.bincount(number, uses - 1, size)
+    return np.where(between > 0, distance / np.maximum(between, 1), np.nan)
+
+
+def _falsely_shared(found: DataAccesses, objects: _Objects, top: int | None) -> Table:
+    """Lines that several threads of a process use, of which one stores to words of its own."""
+    line, word = (found.address >> np.uint64(bits) for bits in (_LINE_BITS, _WORD_BITS))
+    shared, home = _numbered(found.process, line)
+    of_word = _numbered(found.process, word)[1]
+    threads, users = (
+        np.bincount(_distinct(of, found.thread)[0], minlength=1) for of in (home, of_word)
+    )
+    is_own_store = found.is_store & (users[of_word] == 1) & (threads[home] > 1)
+    stores = sums_at(home[is_own_store], found.count[is_own_store], len(shared))
+    count = sums_at(home, found.count, len(shared))
+    order = np.flatnonzero(stores)
+    order = order[np.argsort(-count[order].astype(np.int64), kind="stable")]
+    rows = order[:top]
+    first = shared[rows]
+    columns: list[tuple[Column, list[Value]]] = [
+        (Column("samples", "samples", Unit.COUNT, FIGURE), count[rows].tolist()),
+        (Column("own_stores", "stores to own words", Unit.COUNT, FIGURE), stores[rows].tolist()),
+        (Column("threads", "threads", Unit.COUNT, FIGURE), threads[rows].tolist()),
+        (_SYMBOL, [objects.name(number) for number in objects.of[first].tolist()]),
+        (_ADDRESS, (line[first] << np.uint64(_LINE_BITS)).tolist()),
+    ]
+    notes = (_WHY_SHARED,) if len(rows) else ()
+    return build(f"{NAME}-false-sharing", _SHARED, columns, notes=notes, found=len(order))
+
+
+def _numbered(*columns: Any) -> tuple[I64, I64]:
+    """Of each distinct row the first place (k,) where it is, and the number (n,) of each row."""
+    order = np.lexsort(columns[::-1])
+    is_first = begins(*(column[order] for column in columns))
+    number = np.empty(len(order), np.int64)
+    number[order] = np.cumsum(is_first) - 1
+    return order[is_first], number
