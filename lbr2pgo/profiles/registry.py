@@ -22,7 +22,8 @@ from lbr2pgo.support.errors import InputError, readable
 _MODULES = (
     "llvm.format", "bolt.fdata.format", "bolt.yaml.format", "afdo.format", "propeller.format",
     "propeller.order_format", "linker.symbol_order", "linker.startup_order", "linker.temporal",
-    "linker.call_graph_order", "preaggregated.format", "unsymbolized.format", "counts.format",
+    "linker.call_graph_order", "data.order", "data.access_profile", "preaggregated.format",
+    "unsymbolized.format", "counts.format",
 )  # fmt: skip
 
 

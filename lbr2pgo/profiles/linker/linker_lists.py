@@ -36,6 +36,7 @@ _FEWEST = 8
 """Neighbours that tell whether the linker has followed an order."""
 SYMBOLS = ListKind("# functions in their order, hot ones first", 1)
 STARTUP = ListKind("# functions in the order in which they first ran", 1)
+DATA = ListKind("# data in its order, most accessed first", 1)
 CALLS = ListKind("# caller, callee, calls", 2)
 
 
@@ -111,4 +112,4 @@ def _followed(names: Sequence[str], program: Program) -> float | None:
     return float((places[1:] > places[:-1])[apart].mean())
 
 
-ORDERS, STARTUPS, CALL_LISTS = map(ListReader, (SYMBOLS, STARTUP, CALLS))
+ORDERS, STARTUPS, DATA_ORDERS, CALL_LISTS = map(ListReader, (SYMBOLS, STARTUP, DATA, CALLS))

@@ -1,0 +1,1 @@
+"""What places data by how it was accessed."""

@@ -1,0 +1,73 @@
+"""The order of data, for a linker: what is accessed stands on few pages."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
+from lbr2pgo.profiles.propeller.format import UNNAMED
+from lbr2pgo.profiles.work import Work
+from lbr2pgo.support.dataclass import dataclass
+
+if TYPE_CHECKING:
+    from lbr2pgo.evidence.collector import Finding
+
+
+ACCESSED = Step("data_accessed", "symbols of data that were accessed", "symbols", None)
+NAMED = Step("data_named", "symbols of data that tools can name", "symbols", ACCESSED.key, UNNAMED)
+LIMITS = (
+    "needs a symbol table, and a section for each object (-fdata-sections)",
+    "objects that share a name are left out",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DataOrderOutput(Output):
+    """Objects that were accessed, those with most accesses a byte first."""
+
+    path: Path = field(
+        metadata=flag("--data-order", "order of data for ld.lld --symbol-ordering-file")
+    )
+
+    @property
+    def next_step(self) -> str:
+        """See `Output`."""
+        link = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(self.path)}"
+        return f"cc -O2 -fdata-sections -fuse-ld=lld {link}"
+
+    def findings(self, work: Work) -> tuple[Finding[Any], ...]:
+        """See `Output`."""
+        from lbr2pgo.profiles.data.accessed_symbols import ASKED
+
+        return ASKED
+
+    def write(self, work: Work) -> Written:
+        """See `Output`."""
+        from lbr2pgo.profiles.data.accessed_symbols import accessed_symbols
+        from lbr2pgo.profiles.linker import linker_lists
+
+        found = work.once(accessed_symbols)
+        with work.writing("order of data"):
+            lines = [found.names[row] for row in found.densest().tolist()]
+            linker_lists.write(linker_lists.DATA, lines, self.path)
+        return Written(found.tallies)
+
+
+FORMAT = OutputFormat(
+    name="data_order",
+    suffix=".data-order",
+    output=DataOrderOutput,
+    forms=(
+        Form(
+            "data_order", "order of data", "lld reads it", "ld.lld --symbol-ordering-file",
+            needs="accesses to data",
+        ),
+    ),
+    references=("LLVM: lld/docs/ld.lld.1, --symbol-ordering-file",),
+    limitations=LIMITS,
+    steps=(ACCESSED, NAMED),
+    readers=readers_in("linker.linker_lists", "DATA_ORDERS"),
+)  # fmt: skip
