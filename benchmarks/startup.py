@@ -125,9 +125,9 @@ BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
 }
 
 
-def main() -> None:
-    """Print a row for each order."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def start_of(description: str | None) -> Start:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path)
     parser.add_argument("sources", nargs="+")
     for name in ("flags", "train", "arguments"):
@@ -136,7 +136,12 @@ def main() -> None:
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     train, arguments = given.train or [[]], given.arguments or [[]]
-    start = Start(given.folder, given.sources, given.flags, train, arguments)
+    return Start(given.folder, given.sources, given.flags, train, arguments)
+
+
+def main() -> None:
+    """Print a row for each order."""
+    start = start_of(__doc__)
     for number, (name, words) in enumerate(BUILDS.items()):
         program = start.build("ordered" if number else "plain", *words(start))
         pages = " ".join(f"{pages:6,}" for pages in start.pages(program))

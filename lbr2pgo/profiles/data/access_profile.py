@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import field
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.profiles.data.accessed_symbols import AccessedSymbols
 
+_UNIQUE = ".__uniq."
 _HEAD = "---\nDataAccessProfiles:\n"
 
 
@@ -61,14 +63,29 @@ def lines_of(found: AccessedSymbols) -> Iterator[str]:
     String literals, which LLVM knows by hashes of their contents, have no symbol: none is said to
     be cold.
     """
+    counts = Counter[str]()
+    for name, count in zip(found.names, found.count.tolist(), strict=True):
+        counts[_canonical(name)] += count
     yield from ("---", "DataAccessProfiles:", "  SampledRecords:")
-    for row in found.most().tolist():
-        yield f"    - Symbol: {_scalar(found.names[row])}"
-        yield f"      AccessCount: {found.count[row]}"
-    cold = [found.names[row] for row in (found.count == 0).nonzero()[0].tolist()]
+    for name, count in counts.most_common():
+        if count:
+            yield f"    - Symbol: {_scalar(name)}"
+            yield f"      AccessCount: {count}"
+    cold = [name for name, count in counts.items() if not count]
     yield "  KnownColdSymbols:" if cold else "  KnownColdSymbols: [ ]"
     yield from (f"    - {_scalar(name)}" for name in cold)
     yield from ("  KnownColdStrHashes: [ ]", "...")
+
+
+def _canonical(name: str) -> str:
+    """What LLVM knows a symbol by, and each by once (InstrProfSymtab::getCanonicalName).
+
+    >>> [_canonical(name) for name in ("table", "f.table.1", "t.__uniq.12.llvm.3", ".L")]
+    ['table', 'f', 't.__uniq.12', '.L']
+    """
+    unique = name.find(_UNIQUE)
+    end = name.find(".", unique + len(_UNIQUE) if unique >= 0 else 0)
+    return name[:end] if end > 0 else name
 
 
 def _scalar(name: str) -> str:

@@ -14,7 +14,7 @@ from lbr2pgo.profiles.data.order import ACCESSED, NAMED
 from lbr2pgo.profiles.linker.linker_names import is_plain
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.elf.data_symbols import data_symbols
-from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.sums import sums_at
@@ -36,16 +36,9 @@ class AccessedSymbols:
     """Bytes."""
     tallies: Mapping[str, int]
 
-    def most(self) -> I64:
-        """Rows (k,) of those that were accessed, the most often accessed ones first."""
-        return self._by(self.count)
-
     def densest(self) -> I64:
-        """The same by accesses a byte."""
-        return self._by(self.count / self.size)
-
-    def _by(self, worth: U64 | F64) -> I64:
-        order = np.argsort(-worth.astype(np.float64), kind="stable")
+        """Rows (k,) of those that were accessed, those with most accesses a byte first."""
+        order = np.argsort(-(self.count / self.size), kind="stable")
         return order[: np.count_nonzero(self.count)]
 
 

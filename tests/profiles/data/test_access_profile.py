@@ -57,6 +57,21 @@ def test_clang_parts_data_by_it(merged: Path, program: Path, tool: Tool, tmp_pat
             assert f".{section}.{prefix}.{kind}{i} " in sections
 
 
+def test_names_that_are_one_to_llvm_add_up(tool: Tool, tmp_path: Path) -> None:
+    """Its reader gives up where one comes twice."""
+    names = "table", "f.table", "f.table.1", "t.__uniq.12.llvm.3", "t.__uniq.12", "g.1", "g.2"
+    counts = np.array([1, 2, 4, 8, 16, 0, 0], np.uint64)
+    found = AccessedSymbols(names, counts, np.ones(7, np.uint64), {})
+    (tmp_path / "app.yaml").write_text("\n".join(lines_of(found)) + "\n")
+    command = [tool("llvm-profdata-22"), "merge", "--memprof-version=4", tmp_path / "app.yaml"]
+    subprocess.run([*command, "-o", tmp_path / "app.memprof"], check=True)
+    said = "\n".join(lines_of(found))
+    assert re.findall(r"Symbol: '(.+)'\n +AccessCount: (\d+)", said) == [
+        ("t.__uniq.12", "24"), ("f", "6"), ("table", "1"),
+    ]  # fmt: skip
+    assert re.findall(r"    - '(.+)'", said) == ["g"]
+
+
 def test_names_are_text_and_cold_ones_may_lack() -> None:
     one = AccessedSymbols(("it's",), np.array([3], np.uint64), np.array([4], np.uint64), {})
     assert [*lines_of(one)] == [

@@ -1,0 +1,72 @@
+"""Data that a program touches, by the order that its objects were linked in.
+
+``python benchmarks/data_pages.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS…]
+[--arguments=WORDS…]``
+
+What was accessed is learned from the runs with `--train`. In those with `--arguments`, lines of 64
+bytes and pages of 4 KiB of the program's own data are counted exactly by the emulator; both may be
+given several times. It wants clang 22, lld 22 and llvm-profdata 22.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+from startup import Start, ordered, run, start_of
+
+from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
+from lbr2pgo.evidence.second_look import SecondLook
+from lbr2pgo.replay.recordings import Inputs, read_and_replay
+from lbr2pgo.replay.replayed import Replayed
+
+EVERY_ACCESS = "--data", "-c", "32"
+PARTED = (
+    "-fpartition-static-data-sections", "-mllvm", "-memprof-annotate-static-data-prefix",
+)  # fmt: skip
+
+
+def asked(found: Replayed) -> SecondLook:
+    """Which data was accessed."""
+    return SecondLook(found, (DATA_ACCESSES,))
+
+
+def touched(start: Start, program: Path) -> Iterator[tuple[int, int]]:
+    """Lines and pages of data, for each run that judges."""
+    recording = start.folder / "judged.data"
+    for words in start.arguments:
+        start.record(program, words, *EVERY_ACCESS, "-o", recording)
+        found = read_and_replay(Inputs((recording,), program), asks=asked)
+        address = found.told[DATA_ACCESSES].address
+        yield len(np.unique(address >> np.uint64(6))), len(np.unique(address >> np.uint64(12)))
+
+
+def parted(start: Start) -> tuple[str, ...]:
+    """Flags by which clang parts hot data from cold."""
+    profile = start.folder / "memprof"
+    written = start.order("--data-access", *EVERY_ACCESS)
+    run("llvm-profdata-22", "merge", "--memprof-version=4", written, "-o", profile)
+    return (f"-fmemory-profile-use={profile}", *PARTED)
+
+
+BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
+    "plain": lambda start: (),
+    "--data-order": lambda start: ordered(start.order("--data-order", *EVERY_ACCESS)),
+    "--data-access, by clang": parted,
+}
+
+
+def main() -> None:
+    """Print a row for each order."""
+    start = start_of(__doc__)
+    for number, (name, words) in enumerate(BUILDS.items()):
+        program = start.build("ordered" if number else "plain", "-fdata-sections", *words(start))
+        found = "   ".join(
+            f"{lines:5,} lines {pages:3,} pages" for lines, pages in touched(start, program)
+        )
+        print(f"{name:24} {found}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
