@@ -3,9 +3,10 @@
 ``python benchmarks/data_pages.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS…]
 [--arguments=WORDS…]``
 
-What was accessed is learned from the runs with `--train`. In those with `--arguments`, lines of 64
-bytes and pages of 4 KiB of the program's own data are counted exactly by the emulator; both may be
-given several times. It wants clang 22, lld 22 and llvm-profdata 22.
+What was accessed is learned from the runs with `--train`. In those with `--arguments`, pages of
+4 KiB of the program's own data are counted exactly by the emulator: those with objects that were
+accessed, and with what only the dynamic loader looks at, and literals. Both may be given several
+times. It wants clang 22, lld 22 and llvm-profdata 22.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from startup import Start, ordered, run, start_of
 
 from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
 from lbr2pgo.evidence.second_look import SecondLook
+from lbr2pgo.program.elf.data_symbols import data_symbols
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replayed import Replayed
 
@@ -33,13 +35,15 @@ def asked(found: Replayed) -> SecondLook:
 
 
 def touched(start: Start, program: Path) -> Iterator[tuple[int, int]]:
-    """Lines and pages of data, for each run that judges."""
+    """Pages with objects that were accessed, and all pages, for each run that judges."""
     recording = start.folder / "judged.data"
     for words in start.arguments:
         start.record(program, words, *EVERY_ACCESS, "-o", recording)
         found = read_and_replay(Inputs((recording,), program), asks=asked)
         address = found.told[DATA_ACCESSES].address
-        yield len(np.unique(address >> np.uint64(6))), len(np.unique(address >> np.uint64(12)))
+        is_object = data_symbols(found.program.symbols).containing(address) >= 0
+        page = address >> np.uint64(12)
+        yield len(np.unique(page[is_object])), len(np.unique(page))
 
 
 def parted(start: Start) -> tuple[str, ...]:
@@ -63,7 +67,7 @@ def main() -> None:
     for number, (name, words) in enumerate(BUILDS.items()):
         program = start.build("ordered" if number else "plain", "-fdata-sections", *words(start))
         found = "   ".join(
-            f"{lines:5,} lines {pages:3,} pages" for lines, pages in touched(start, program)
+            f"{own:3,} of {pages:3,} pages" for own, pages in touched(start, program)
         )
         print(f"{name:24} {found}", flush=True)
 

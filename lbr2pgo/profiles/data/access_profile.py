@@ -108,7 +108,7 @@ FORMAT = OutputFormat(
         ),
     ),
     references=("LLVM: llvm/include/llvm/ProfileData/MemProfYAML.h",),
-    limitations=(*LIMITS[1:], "string literals are left out"),
+    limitations=(f"{LIMITS[1]}, and string literals",),
     steps=(ACCESSED, NAMED),
     only_written=_HEAD.encode(),
 )  # fmt: skip

@@ -18,10 +18,7 @@ if TYPE_CHECKING:
 
 ACCESSED = Step("data_accessed", "symbols of data that were accessed", "symbols", None)
 NAMED = Step("data_named", "symbols of data that tools can name", "symbols", ACCESSED.key, UNNAMED)
-LIMITS = (
-    "needs a symbol table, and a section for each object (-fdata-sections)",
-    "objects that share a name are left out",
-)
+LIMITS = ("needs a section for each object (-fdata-sections)", "leaves out those that share a name")
 
 
 @dataclass(frozen=True, slots=True)
