@@ -32,7 +32,7 @@ _ADDRESS = Column("address", "address", Unit.ADDRESS)
 
 _NONE = (
     "The recording has no accesses: lbr2pgo record --data samples some under emulation, and perf "
-    "mem record on hardware."
+    "mem record -b on hardware."
 )
 _HOW = (
     "Lines are of 64 bytes and pages of 4 KiB. `apart` is how many samples of its thread lie "

@@ -52,7 +52,7 @@ def accessed_symbols(work: Work) -> AccessedSymbols:
     if found is None or not (len(found) or found.elsewhere):
         raise OutputError(
             "the recording does not say which data was accessed",
-            cure="Record it: lbr2pgo record --data -- CMD, or perf mem record on hardware.",
+            cure="Record it: lbr2pgo record --data -- CMD, or perf mem record -b on hardware.",
         )
     symbols = work.program.symbols
     objects = data_symbols(symbols)

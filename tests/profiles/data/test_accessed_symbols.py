@@ -5,16 +5,32 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 from builders.fixtures import Tool
 
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.branch_stacks import BranchStacks
 from lbr2pgo.profiles.data.order import DataOrderOutput
 from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.perf_data_writer import PerfDataWriter, RecordedEvent
 from lbr2pgo.recorders.software import record_software
+from lbr2pgo.sources.perf_data.reader import PerfData
+from lbr2pgo.support.arrays import I64
 from lbr2pgo.support.errors import OutputError
 
 from .conftest import recorded
+
+
+def without_branches(batch: BranchStacks, rows: I64) -> BranchStacks:
+    """Some samples, as the first event's."""
+    n = len(rows)
+    assert batch.accesses is not None
+    return BranchStacks(
+        np.zeros((0, 3), np.uint64), np.zeros(n + 1, np.int64), batch.pid[rows], batch.tid[rows],
+        batch.time[rows], np.zeros(n, np.int32), batch.ip[rows], batch.weight[rows],
+        accesses=batch.accesses[rows],
+    )  # fmt: skip
 
 
 def test_recordings_without_accesses_say_how_to_have_some(program: Path, tmp_path: Path) -> None:
@@ -52,3 +68,22 @@ def test_stripped_programs_have_no_names(program: Path, tool: Tool, tmp_path: Pa
     recording = recorded(stripped, tmp_path / "perf.data")
     with pytest.raises(OutputError):
         convert(ConvertOptions((recording,), stripped, outputs=(DataOrderOutput(tmp_path / "o"),)))
+
+
+def test_accesses_that_hardware_sampled_serve_as_well(
+    program: Path, recording: Path, tmp_path: Path
+) -> None:
+    """As perf mem record takes them: events of other names, and no branches, which are inferred."""
+    source, written = PerfData(recording), tmp_path / "mem.data"
+    event = RecordedEvent("cpu/mem-loads,ldlat=30/P", 100, 0)
+    with PerfDataWriter(written, [event], with_accesses=True) as writer:
+        for happening in source.space_events():
+            writer.event(happening)
+        for batch in source.batches():
+            rows = np.flatnonzero(batch.event == 1)
+            writer.samples(without_branches(batch, rows))
+    outputs = [DataOrderOutput(tmp_path / name) for name in ("emulated", "sampled")]
+    convert(ConvertOptions((recording,), program, outputs=(outputs[0],)))
+    convert(ConvertOptions((written,), program, outputs=(outputs[1],), no_lbr=True))
+    emulated, sampled = (output.path.read_text() for output in outputs)
+    assert emulated == sampled
