@@ -30,7 +30,7 @@ from lbr2pgo.sources.perf_data.reader import PerfData
 from lbr2pgo.sources.perf_script.reader import PerfScript
 
 CONTEXTS = {"sample_text", "extbinary", "unsymbolized_contexts"}
-ASKS_AGAIN = {*CONTEXTS, "afdo_3", "startup_order", "temporal"}
+ASKS_AGAIN = {*CONTEXTS, "afdo_3", "startup_order", "temporal", "data_order", "data_access"}
 CORRECTS = CountingOptions(corrects_bias=True)
 
 

@@ -10,13 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, shell_word
-from lbr2pgo.profiles.data.order import ACCESSED, LIMITS, NAMED
+from lbr2pgo.profiles.data.accessed_symbols import (
+    ACCESSED,
+    LIMITS,
+    NAMED,
+    AccessedSymbols,
+    accessed_symbols,
+)
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
-    from lbr2pgo.profiles.data.accessed_symbols import AccessedSymbols
 
 _UNIQUE = ".__uniq."
 _HEAD = "---\nDataAccessProfiles:\n"
@@ -42,13 +47,12 @@ class DataAccessOutput(Output):
 
     def findings(self, work: Work) -> tuple[Finding[Any], ...]:
         """See `Output`."""
-        from lbr2pgo.profiles.data.accessed_symbols import ASKED
+        from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
 
-        return ASKED
+        return (DATA_ACCESSES,)
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
-        from lbr2pgo.profiles.data.accessed_symbols import accessed_symbols
         from lbr2pgo.support.output import write_pieces
 
         found = work.once(accessed_symbols)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
 from lbr2pgo.model.incomplete import EmptyProfileError
-from lbr2pgo.profiles.data.order import ACCESSED, NAMED
-from lbr2pgo.profiles.linker.linker_names import is_plain
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.propeller.format import UNNAMED
 from lbr2pgo.profiles.work import Work
-from lbr2pgo.program.elf.data_symbols import data_symbols
-from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import OutputError
-from lbr2pgo.support.sums import sums_at
 
 if TYPE_CHECKING:
-    from lbr2pgo.evidence.collector import Finding
+    from lbr2pgo.support.arrays import I64, U64
 
-ASKED: tuple[Finding[Any], ...] = (DATA_ACCESSES,)
+ACCESSED = Step("data_accessed", "symbols of data that were accessed", "symbols", None)
+NAMED = Step("data_named", "symbols of data that tools can name", "symbols", ACCESSED.key, UNNAMED)
+LIMITS = ("needs a section for each object (-fdata-sections)", "leaves out those that share a name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +34,8 @@ class AccessedSymbols:
 
     def densest(self) -> I64:
         """Rows (k,) of those that were accessed, those with most accesses a byte first."""
+        import numpy as np
+
         order = np.argsort(-(self.count / self.size), kind="stable")
         return order[: np.count_nonzero(self.count)]
 
@@ -48,6 +46,12 @@ def accessed_symbols(work: Work) -> AccessedSymbols:
     Raises OutputError where nothing says which data was accessed, and EmptyProfileError where none
     of it has a name.
     """
+    import numpy as np
+
+    from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
+    from lbr2pgo.program.elf.data_symbols import data_symbols
+    from lbr2pgo.support.sums import sums_at
+
     found = work.told(DATA_ACCESSES)
     if found is None or not (len(found) or found.elsewhere):
         raise OutputError(
@@ -78,6 +82,8 @@ def _unnamed(names: Sequence[str]) -> list[str | None]:
     >>> _unnamed(["a", "b", "a", "a b"])
     ['two_of_one_name', None, 'two_of_one_name', 'odd_name']
     """
+    from lbr2pgo.profiles.linker.linker_names import is_plain
+
     many = Counter(names)
     return [
         None if is_plain(name) and many[name] == 1

@@ -6,19 +6,13 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lbr2pgo.model.waterfall import Step
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
-from lbr2pgo.profiles.propeller.format import UNNAMED
+from lbr2pgo.profiles.data.accessed_symbols import ACCESSED, LIMITS, NAMED, accessed_symbols
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
 if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
-
-
-ACCESSED = Step("data_accessed", "symbols of data that were accessed", "symbols", None)
-NAMED = Step("data_named", "symbols of data that tools can name", "symbols", ACCESSED.key, UNNAMED)
-LIMITS = ("needs a section for each object (-fdata-sections)", "leaves out those that share a name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +31,12 @@ class DataOrderOutput(Output):
 
     def findings(self, work: Work) -> tuple[Finding[Any], ...]:
         """See `Output`."""
-        from lbr2pgo.profiles.data.accessed_symbols import ASKED
+        from lbr2pgo.evidence.data_accesses import DATA_ACCESSES
 
-        return ASKED
+        return (DATA_ACCESSES,)
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
-        from lbr2pgo.profiles.data.accessed_symbols import accessed_symbols
         from lbr2pgo.profiles.linker import linker_lists
 
         found = work.once(accessed_symbols)
