@@ -37,6 +37,7 @@ TESTED_AS_A_WHOLE = {
     "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
     "evidence/contexts/context_finding.py": "profiles/llvm/test_context_forms.py",
     "evidence/data_accesses.py": "analyses/test_data_accesses.py",
+    "evidence/vtable_loads.py": "profiles/llvm/test_vtables.py",
     "evidence/fetch_misses.py": "analyses/test_fetch_misses.py",
     "recorders/branch_recorder.py": "recorders/test_facility.py",
     "evidence/collector.py": "reports/test_gather.py",

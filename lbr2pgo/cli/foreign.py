@@ -153,7 +153,7 @@ PROFGEN_OPTIONS = (
         "--use-offset --use-first-loadable-segment-as-base",
         "nothing: addresses are those that the ELF file links, and inputs are recognised",
     ),
-    ("--data-access-perftrace", "`--data-access OUT`; vtables are not counted by line"),
+    ("--data-access-perftrace", "`--vtables`, of the recording itself"),
     ("--color", "`--color always`, `never` or `auto`; NO_COLOR"),
     ("--help --help-list --version", "`--help`, `lbr2pgo help COMMAND`, `--version`"),
 )

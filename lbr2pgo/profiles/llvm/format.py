@@ -69,6 +69,11 @@ class LlvmOutput(Output):
         ),
     )
 
+    vtables: bool = field(
+        default=False,
+        metadata=flag("--vtables", "with the virtual tables that source lines load from"),
+    )
+
     def __post_init__(self) -> None:
         if self.stable and self.form != "text":
             raise InputError("--stable is text", cure="Leave out --llvm-format.")
@@ -92,13 +97,25 @@ class LlvmOutput(Output):
         """See `Output`."""
         from lbr2pgo.profiles.llvm import context_forms
 
-        return context_forms.findings(work) if self._looks_for_contexts(work) else ()
+        asked = context_forms.findings(work) if self._looks_for_contexts(work) else ()
+        if not self.vtables:
+            return asked
+        from lbr2pgo.evidence.vtable_loads import VTABLE_LOADS
+
+        return (*asked, VTABLE_LOADS)
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
-        write = self._write_contexts if self._is_by_context(work) else self._write_flat
+        is_by_context = self._is_by_context(work)
+        if self.vtables and (by_probes or is_by_context):
+            raise OutputError(
+                "no sample profile was written: virtual tables are told by source line, and "
+                "without contexts",
+                cure="Add --probes off --contexts off, or leave out --vtables.",
+            )
+        write = self._write_contexts if is_by_context else self._write_flat
         return write(work, by_probes=by_probes)
 
     def _write_flat(self, work: Work, *, by_probes: bool) -> Written:
@@ -175,20 +192,23 @@ class LlvmOutput(Output):
         return False
 
     def _write_table(self, table: ProfileTable | ContextProfile, work: Work) -> None:
-        if self.stable:
-            from lbr2pgo.profiles.llvm import stable, text
-
-            profile = table.tree() if work.is_exact else stable.in_steps(table.tree())
-            text.write(profile, self.path, by_name=True)
-            return
-        if self.form == "text":
+        if self.form == "text" and not (self.stable or self.vtables):
             from lbr2pgo.profiles.llvm import text_table
 
             text_table.write(table, self.path)
             return
-        from lbr2pgo.profiles.llvm import extbinary
+        from lbr2pgo.profiles.llvm import extbinary, stable, text
 
         profile = table.tree()
+        if self.vtables:
+            from lbr2pgo.profiles.llvm.vtables import add_vtables
+
+            add_vtables(profile, work)
+        if self.form == "text":
+            is_rounded = self.stable and not work.is_exact
+            profile = stable.in_steps(profile) if is_rounded else profile
+            text.write(profile, self.path, by_name=self.stable)
+            return
         if self.symbol_list:
             profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
