@@ -5,7 +5,8 @@
 
 Orders are made of the runs with `--train`. In those with `--arguments`, pages of 4 KiB are counted
 exactly by the emulator, and KiB of resident code in native runs; both may be given several times.
-It wants clang 22, lld 22 and llvm-profdata 22.
+Objects stay in the folder, and are compiled again only where they are gone: give another folder for
+other flags. It wants clang 22, lld 22 and llvm-profdata 22.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,7 +26,8 @@ from lbr2pgo.pgo.native_memory import memory_use
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
-FLAGS = ("-O2", "-g1", "-w", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
+COMPILED = ("-O2", "-g1", "-w", "-ffunction-sections")
+LINKED = ("-w", "-fuse-ld=lld", "-Wl,--build-id")
 INSTRUMENTED = ("-fprofile-generate", "-mllvm", "-pgo-temporal-instrumentation")
 
 
@@ -39,9 +42,33 @@ class Start:
     arguments: Sequence[Sequence[str]]
 
     def build(self, name: str, *words: str) -> Path:
-        """Compile and link with what a build is given besides."""
+        """Link the objects of the plain build with what this one is given besides."""
+        return self.link(name, self.objects("plain"), *words)
+
+    def objects(self, name: str, *words: str) -> Sequence[Path]:
+        """Compile each source alone, on all processors.
+
+        What an earlier run left is kept: large programs compile for long.
+        """
+        folder = self.folder / f"{name}.objects"
+        folder.mkdir(exist_ok=True)
+        paths = [folder / f"{number}.o" for number in range(len(self.sources))]
+
+        def compiled(source: str, path: Path) -> None:
+            made = path.with_suffix(".part")
+            run(compiler_of(source), *COMPILED, *words, *self.flags, "-c", source, "-o", made)
+            made.rename(path)
+
+        missing = [pair for pair in zip(self.sources, paths, strict=True) if not pair[1].exists()]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for done in [pool.submit(compiled, *pair) for pair in missing]:
+                done.result()
+        return paths
+
+    def link(self, name: str, objects: Sequence[Path], *words: str) -> Path:
+        """Link objects, by the compiler of their sources."""
         program = self.folder / name
-        run(compiler_of(self.sources[0]), *FLAGS, *words, *self.sources, *self.flags, "-o", program)
+        run(compiler_of(self.sources[0]), *LINKED, *words, *objects, *self.flags, "-o", program)
         return program
 
     def recorded(self, *how: str) -> list[Path]:
@@ -109,7 +136,8 @@ def partitioned(name: Path, *traces: Path) -> tuple[str, ...]:
 
 def instrumented(start: Start) -> tuple[str, ...]:
     """The same of what an instrumented build told."""
-    program = start.build("instrumented", *INSTRUMENTED)
+    objects = start.objects("instrumented", *INSTRUMENTED)
+    program = start.link("instrumented", objects, *INSTRUMENTED)
     raw = [start.folder / f"{number}.profraw" for number in range(len(start.training))]
     for path, words in zip(raw, start.training, strict=True):
         run(program, *words, LLVM_PROFILE_FILE=str(path))
