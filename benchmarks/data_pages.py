@@ -23,6 +23,7 @@ from lbr2pgo.program.elf.data_symbols import data_symbols
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.replay.replayed import Replayed
 
+SECTIONS = "-fdata-sections"
 EVERY_ACCESS = "--data", "-c", "32"
 PARTED = (
     "-fpartition-static-data-sections", "-mllvm", "-memprof-annotate-static-data-prefix",
@@ -46,17 +47,29 @@ def touched(start: Start, program: Path) -> Iterator[tuple[int, int]]:
         yield len(np.unique(page[is_object])), len(np.unique(page))
 
 
-def parted(start: Start) -> tuple[str, ...]:
-    """Flags by which clang parts hot data from cold."""
+def plain(start: Start) -> Path:
+    """As it is compiled."""
+    return start.link("plain", start.objects("plain", SECTIONS))
+
+
+def in_order(start: Start) -> Path:
+    """The same objects by lld."""
+    order = start.order("--data-order", *EVERY_ACCESS)
+    return start.link("ordered", start.objects("plain", SECTIONS), *ordered(order))
+
+
+def parted(start: Start) -> Path:
+    """Hot data apart from cold, by clang."""
     profile = start.folder / "memprof"
     written = start.order("--data-access", *EVERY_ACCESS)
     run("llvm-profdata-22", "merge", "--memprof-version=4", written, "-o", profile)
-    return (f"-fmemory-profile-use={profile}", *PARTED)
+    by_profile = SECTIONS, f"-fmemory-profile-use={profile}", *PARTED
+    return start.link("parted", start.objects("parted", *by_profile))
 
 
-BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
-    "plain": lambda start: (),
-    "--data-order": lambda start: ordered(start.order("--data-order", *EVERY_ACCESS)),
+BUILDS: dict[str, Callable[[Start], Path]] = {
+    "plain": plain,
+    "--data-order": in_order,
     "--data-access, by clang": parted,
 }
 
@@ -64,10 +77,9 @@ BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
 def main() -> None:
     """Print a row for each order."""
     start = start_of(__doc__)
-    for number, (name, words) in enumerate(BUILDS.items()):
-        program = start.build("ordered" if number else "plain", "-fdata-sections", *words(start))
+    for name, build in BUILDS.items():
         found = "   ".join(
-            f"{own:3,} of {pages:3,} pages" for own, pages in touched(start, program)
+            f"{own:3,} of {pages:3,} pages" for own, pages in touched(start, build(start))
         )
         print(f"{name:24} {found}", flush=True)
 
