@@ -135,6 +135,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         help="have clang and lld lay out blocks and functions as well, in one more build",
     )  # fmt: skip
     layout.add_argument(
+        "--propeller-clone-paths", action="store_true",
+        help="with hot paths cloned, by 3 %% of the code at most",
+    )  # fmt: skip
+    layout.add_argument(
         "--startup", action="store_true",
         help="have lld order functions as the start of the training wants them, in one more build",
     )  # fmt: skip
@@ -319,6 +323,7 @@ def _options(args: argparse.Namespace) -> LoopOptions:
         work=work,
         compiler=args.compiler,
         propeller=args.propeller,
+        clone_paths=args.propeller_clone_paths,
         startup=args.startup,
         instrumented=args.instrumented,
         cargo=args.cargo,

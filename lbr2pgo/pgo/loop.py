@@ -414,7 +414,9 @@ class Loop:
         self._trainer.record_newest(recording)
         self._next("Convert for Propeller")
         self._trainer.make(
-            recording, PropellerOutput(work.clusters), PropellerOrderOutput(work.order)
+            recording,
+            PropellerOutput(work.clusters, clone_paths=self.options.clone_paths),
+            PropellerOrderOutput(work.order),
         )
         self._next("Build with the layout")
         self._build_anew(self._layout_flags, work.newest, work.propelled)

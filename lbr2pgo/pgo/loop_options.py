@@ -48,6 +48,8 @@ class LoopOptions:
     """Of `COMPILERS`: whose flags and profiles."""
     propeller: bool = False
     """Have clang and lld lay the program out."""
+    clone_paths: bool = False
+    """Have Propeller's layout clone hot paths."""
     startup: bool = False
     """Have lld order functions as the program's start wants them."""
     bolt_profile: Path | None = None
@@ -174,6 +176,10 @@ class LoopOptions:
         if self.startup and self.layout:
             raise InputError(
                 f"--startup and --{self.layout} each order all functions", cure="Give one of them."
+            )
+        if self.clone_paths and not self.propeller:
+            raise InputError(
+                "--propeller-clone-paths is for Propeller's layout", cure="Add --propeller."
             )
         if self.propeller and self.bolt:
             raise InputError(

@@ -12,6 +12,7 @@ from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.profiles.staleness import MOST_STALE, MUCH_STALE, Staleness
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
 _NAMED = 3
@@ -101,12 +102,14 @@ def compare_blocks(recorded: Program, built: Program) -> tuple[int, list[str]]:
 
 
 def _numbers(program: Program) -> dict[str, bytes]:
-    """The numbers of each function's blocks, in their order."""
+    """The numbers of each function's blocks, in their order; a clone has its block's own."""
     blocks = open_block_map(program.image)
     order = np.lexsort((blocks.identity, blocks.function))
     bounds = np.searchsorted(blocks.function[order], np.arange(len(blocks.entry) + 1))
     identity = blocks.identity[order]
     names, _ = names_at(blocks.entry.tolist(), program.symbols)
     return {
-        own[0]: identity[bounds[i] : bounds[i + 1]].tobytes() for i, own in enumerate(names) if own
+        own[0]: distinct(identity[bounds[i] : bounds[i + 1]]).tobytes()
+        for i, own in enumerate(names)
+        if own
     }

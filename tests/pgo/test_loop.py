@@ -439,6 +439,16 @@ def test_propeller_lays_out_what_the_profile_was_compiled_into(
     assert Path("app").read_bytes() == Path("work/app.propelled").read_bytes()
 
 
+def test_propeller_clones_paths_where_it_is_asked_to(loop: MakeLoop, said: list[str]) -> None:
+    measured = loop(propeller=True, clone_paths=True).run()
+    clusters = Path("work/app.propeller-cc").read_text().splitlines()
+    assert [line for line in clusters if line.startswith("p ")]
+    assert len({each.counted.output for each in measured}) == 1
+    plain, _, laid_out = (each.counted.totals.taken for each in measured)
+    assert laid_out < plain
+    assert not [line for line in said if "Warning" in line]
+
+
 @pytest.mark.parametrize("exact", [False, True])
 def test_functions_are_ordered_by_the_start(loop: MakeLoop, said: list[str], exact: bool) -> None:
     train = Training(("./app 1", "./app 2"), None if exact else 499, True, exact=exact)
@@ -555,6 +565,7 @@ def test_a_stored_profile_for_gcc_is_judged_before_it_is_used(
         ({"cargo": True, "compiler": "gcc"}, "rustc can do nothing with --compiler"),
         ({"bolt": True, "propeller": True}, "Propeller and BOLT do the same work"),
         ({"bolt": True, "startup": True}, "--startup and --bolt each order all functions"),
+        ({"clone_paths": True}, "--propeller-clone-paths is for Propeller's layout"),
         ({"propeller": True, "startup": True}, "--startup and --propeller each order all"),
         ({"cargo": True, "startup": True}, "rustc can do nothing with --startup"),
         (
