@@ -147,6 +147,7 @@ class Variants:
             *period, "--compiler", loop.compiler, *(["--emulate"] if training.emulate else []),
             *(["--any-status"] if training.any_status else []),
             *([f"--{loop.layout}"] if loop.layout else []),
+            *(["--propeller-clone-paths"] if loop.clone_paths else []),
             *(["--remarks"] if loop.remarks else []),
             "--work", str(self.place(kind).directory),
         ]  # fmt: skip

@@ -494,6 +494,16 @@ def test_a_start_is_judged_by_no_search() -> None:
         replace(given, loop=replace(given.loop, startup=True))
 
 
+@pytest.mark.parametrize("clones", [False, True])
+def test_builds_of_a_search_have_the_layout_that_is_asked_for(clones: bool) -> None:
+    usual = options()
+    loop = replace(usual.loop, propeller=True, clone_paths=clones)
+    search = Search(replace(usual, loop=loop), *SILENT)
+    words = search.variants.command(INSTRUMENTED).split()
+    assert "--propeller" in words
+    assert ("--propeller-clone-paths" in words) == clones
+
+
 @pytest.mark.parametrize(
     ("change", "said"), [({"jobs": 0}, "0 jobs"), ({"jobs": 2, "binary": "/tmp/app"}, "every copy")]
 )
