@@ -85,6 +85,7 @@ class RecordKeywords(TypedDict, total=False):
     no_lbr: bool
     emulate: bool
     model: str
+    data: bool
     seed: int
     reproducible: bool
 

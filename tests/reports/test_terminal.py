@@ -20,15 +20,18 @@ from rich.console import Console
 from lbr2pgo.analyses import registry
 from lbr2pgo.analyses.call_stacks import call_stacks
 from lbr2pgo.analyses.callers import callers
+from lbr2pgo.analyses.data_accesses import data_accesses
 from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.fetch_misses import fetch_misses
 from lbr2pgo.analyses.paths import paths_across_calls
 from lbr2pgo.analyses.start import start
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
+from lbr2pgo.evidence.data_accesses import DATA_ACCESSES, DataAccesses
 from lbr2pgo.evidence.fetch_misses import FETCH_MISS_FINDING, FetchMisses
 from lbr2pgo.model.branch_stacks import BRANCH_FILTER_BITS
 from lbr2pgo.model.doubts import Doubt
 from lbr2pgo.program.demangle import short_name
+from lbr2pgo.program.elf.data_symbols import data_symbols
 from lbr2pgo.reports.bars import bars
 from lbr2pgo.reports.build import ReportOptions, make_report, report_of
 from lbr2pgo.reports.compare import make_comparison
@@ -37,6 +40,7 @@ from lbr2pgo.reports.model import Report
 from lbr2pgo.reports.readable import readable
 from lbr2pgo.reports.terminal import make_console, show, show_briefly, show_table
 from lbr2pgo.reports.values import told
+from lbr2pgo.support.addresses import placed_addresses
 
 
 def printed(what: Report | Table, width: int, *, terminal: bool = False) -> str:
@@ -172,6 +176,7 @@ def every_table() -> tuple[Table, ...]:
         paths_across_calls(calls, 3),
         callers(chains, 3),
         *start(begun, 3),
+        *data_accesses(accessed(gather((RECORDING,), PIE).evidence), 3),
         *fetch_misses(missing(gather((RECORDING,), PIE).evidence), 3),
         *(bars(timing) for timing in whole.timings[:1]),
     ]
@@ -183,6 +188,21 @@ def missing(of: Evidence) -> Evidence:
     address = of.flow.instructions.address
     count = np.arange(len(address), dtype=np.uint64)
     return replace(of, findings={FETCH_MISS_FINDING: FetchMisses(address, count, 3)})
+
+
+def accessed(of: Evidence) -> Evidence:
+    """The same with what two threads of a process loaded and stored in two objects side by side."""
+    symbols = data_symbols(of.program.symbols)
+    at = int(symbols.start[np.flatnonzero(symbols.end - symbols.start >= np.uint64(64))[0]])
+    offset = np.repeat(np.arange(0, 32, 8, dtype=np.uint64), 2)
+    thread, is_store = offset.astype(np.int64) // 8 % 2, np.arange(8) % 2 == 1
+    count = np.arange(1, 9, dtype=np.uint64)
+    first = np.arange(8)
+    found = DataAccesses(
+        placed_addresses(np.uint64(at) + offset), thread, np.zeros(8, np.int64), is_store, count,
+        first, first + 20, 5,
+    )  # fmt: skip
+    return replace(of, findings={DATA_ACCESSES: found})
 
 
 def few(tables: tuple[Table, ...]) -> Iterator[Table]:
