@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import shutil
 import struct
@@ -12,6 +11,7 @@ from pathlib import Path
 
 from lbr2pgo.program.code import registry
 from lbr2pgo.program.code.architecture import Architecture
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError, MissingToolError
 
 _ELF_HEAD = struct.Struct("<4sBB10xHHI8xQ14xHH")
@@ -103,10 +103,15 @@ def find_guest(
 
 
 def refuse_shadow_memory(guest: Guest) -> None:
-    """Raises InputError for a sanitised program that would take all of this machine's memory."""
-    with _opened(guest.path) as file, mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ) as content:
+    """Raises InputError for a sanitised program that would take all of this machine's memory.
+
+    Its symbols tell: a compiler has these names, too, but as data.
+    """
+    image = Image.open(Path(guest.path))
+    tables = filter(None, map(image.section, (".symtab", ".dynsym")))
+    for strings in (image.strings(table.link) for table in tables):
         for symbol, name in SHADOWED.items():
-            if content.find(symbol) >= 0:
+            if symbol in strings:
                 raise InputError(
                     f"the program has {name}Sanitizer, whose shadow memory can't be emulated",
                     where=guest.path,

@@ -187,6 +187,11 @@ def test_shadow_memory_is_refused(compiled: Compiled, compiler: str, kind: str, 
         refuse_shadow_memory(find_guest((str(program),)))
 
 
+def test_a_compiler_that_knows_the_names_passes(compiled: Compiled) -> None:
+    source = 'const char *volatile name = "__asan_init"; int main(void) { return !name; }'
+    refuse_shadow_memory(find_guest((str(compiled("clang-22", source)),)))
+
+
 def test_a_sanitiser_without_shadow_memory_passes(compiled: Compiled) -> None:
     program = compiled("clang-22", "int main(void) { return 0; }", "-fsanitize=undefined")
     refuse_shadow_memory(find_guest((str(program),)))
