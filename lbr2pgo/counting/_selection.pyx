@@ -15,6 +15,11 @@ cpdef enum:
     STEPS
 
 
+# What events may be besides counted, or not: of samples that are none that could be.
+cpdef enum:
+    BESIDE = 2
+
+
 def select(event, weight, wanted, is_own, is_chosen, has_stack, spaces):
     steps = np.zeros(STEPS, np.uint64)
     flags = [each.view(np.uint8) for each in (wanted, is_own, is_chosen, has_stack)]
@@ -34,8 +39,13 @@ def _select(
 ):
     cdef Py_ssize_t i, last = wanted.shape[0] - 1
     cdef int lost
+    cdef uint8_t role
     for i in range(event.shape[0]):
-        if not wanted[event[i] if event[i] >= 0 else last]:
+        role = wanted[event[i] if event[i] >= 0 else last]
+        if role == BESIDE:
+            spaces[i] = -1
+            continue
+        if not role:
             lost = OTHER_EVENT
         elif not is_own[i]:
             lost = OTHER_PROCESS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lbr2pgo.counting._selection import (
+    BESIDE,
     NO_STACK,
     NOT_CHOSEN,
     NOT_MAPPED,
@@ -148,9 +149,11 @@ class SampleSelection:
                 cure=f"Recorded were: {', '.join(there) or 'nameless events'}",
             )
         # One more place for samples that don't say their event (index -1).
-        self._wanted = np.array([*wanted, options.event is None], dtype=np.bool_)
-        beside = [event.name in WITHOUT_BRANCHES for event in events]
-        self._is_beside = np.array([*beside, False]) & ~self._wanted
+        roles = [
+            1 if is_one else BESIDE if event.name in WITHOUT_BRANCHES else 0
+            for is_one, event in zip(wanted, events, strict=True)
+        ]
+        self._wanted = np.array([*roles, options.event is None], np.uint8)
         self._kinds = kinds_of_events(events, as_llvm=image.believes_entries)
         self._chooser = Chooser(options.choice, source)
         self._skips_leaf = image.skips_leaf if source.info.has_call_chains else None
@@ -168,8 +171,6 @@ class SampleSelection:
             is_skipped = self._skips_leaf(leaves)
         has_stack = batch.ip != 0 if self._by_instruction else np.diff(batch.offsets) > 0
         steps = select(batch.event, batch.weight, self._wanted, own, rest, has_stack, spaces)
-        if self._is_beside.any():  # they are none that could be counted, and none is lost
-            steps[[READ, OTHER_EVENT]] -= batch.weight[self._is_beside[batch.event]].sum()
         is_skipped &= spaces >= 0
         tally.count_samples(steps, in_prologue=int(batch.weight[is_skipped].sum()))
         spaces[is_skipped] = -1

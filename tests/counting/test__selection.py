@@ -39,6 +39,21 @@ def test_a_sample_is_lost_at_the_first_step_it_does_not_pass(rows: list[tuple[in
     assert {name: int(steps[getattr(_selection, name)]) for name in expected} == expected
 
 
+@given(samples)
+def test_samples_of_what_is_beside_are_neither_counted_nor_lost(
+    rows: list[tuple[int, ...]],
+) -> None:
+    rest = [row for row in rows if row[0] != 1]
+    steps, spaces = [], []
+    for each, wanted in ((rows, np.array([1, _selection.BESIDE, 1, 0], np.uint8)), (rest, WANTED)):
+        event, weight, own, chosen, stack, space = columns(each, "i4", "u8", "?", "?", "?", "i8")
+        steps.append(select(event, weight, wanted, own, chosen, stack, space).tolist())
+        spaces.append([*zip(event.tolist(), space.tolist(), strict=True)])
+    assert steps[0] == steps[1]
+    assert [each for each in spaces[0] if each[0] != 1] == spaces[1]
+    assert all(space == -1 for event, space in spaces[0] if event == 1)
+
+
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5), st.integers(0, 5), flags)))
 def test_entries_count_as_often_as_their_sample_weighs(rows: list[tuple[int, ...]]) -> None:
     rows = [(weight, max(a, b), min(a, b), counted) for weight, a, b, counted in rows]
