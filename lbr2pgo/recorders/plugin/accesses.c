@@ -7,12 +7,13 @@
 
 static __attribute__((noinline)) void sample_access(struct cpu *c, uint64_t ip, uint64_t address,
                                                     int is_store) {
-    uint64_t body[3] = {ip, address, (uint64_t)is_store};
+    struct {
+        struct record_header header;
+        uint64_t ip, address, is_store;
+    } sample = {.ip = ip, .address = address, .is_store = (uint64_t)is_store};
+    sample.header = (struct record_header){RECORD_ACCESS, sizeof sample, now(), c->tid, 0};
     c->until_access = jittered(c, options.accesses);
-    if (!append_record(RECORD_ACCESS, c->tid, body, sizeof body, NULL)) {
-        c->totals->lost_samples++;
-        c->totals->write_error = (uint64_t)stream.error;
-    }
+    append_sample(c, &sample, sizeof sample);
 }
 
 // `data` is the address of the instruction.

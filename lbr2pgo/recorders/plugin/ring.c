@@ -37,6 +37,13 @@ static void double_period(struct cpu *c) {
     append_record(RECORD_PERIOD, c->tid, &c->period, sizeof c->period, NULL);
 }
 
+void append_sample(struct cpu *c, const void *sample, size_t size) {
+    if (append(sample, size))
+        return;
+    c->totals->lost_samples++;
+    c->totals->write_error = (uint64_t)stream.error;
+}
+
 __attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
     struct {
         struct record_header header;
@@ -52,10 +59,7 @@ __attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
     size_t size = (size_t)((uint8_t *)(entries + c->filled) - (uint8_t *)&sample);
     sample.header = (struct record_header){RECORD_SAMPLE, (uint32_t)size, now(), c->tid, 0};
     c->totals->samples++;
-    if (!append(&sample, size)) {
-        c->totals->lost_samples++;
-        c->totals->write_error = (uint64_t)stream.error;
-    }
+    append_sample(c, &sample, size);
     if (++c->kept == options.most)
         double_period(c);
 }

@@ -3,6 +3,7 @@
 #ifndef LBR_RING_H
 #define LBR_RING_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "cpu.h"
@@ -19,6 +20,9 @@ void reset_ring(struct cpu *c);
 // A transfer whose other end is the kernel's, and 0. As in BRBE's records an entry without a target
 // has no privilege level, and one without a source no prediction.
 void put_half(struct cpu *c, uint64_t from, uint64_t to, uint32_t type);
+
+// Appends a sample, whole as `append` wants it, or counts it as lost.
+void append_sample(struct cpu *c, const void *sample, size_t size);
 
 // Takes what is in the ring, as the thread goes on at an address.
 void take_sample(struct cpu *c, uint64_t ip);
