@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from lbr2pgo.analyses.evidence import TOP, Evidence
@@ -13,7 +11,7 @@ from lbr2pgo.program.elf.data_symbols import data_sections, data_symbols
 from lbr2pgo.program.elf.names import Names
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins
+from lbr2pgo.support.distinct import begins, distinct_rows, order_of
 from lbr2pgo.support.sums import sums_at
 
 NAME = "data"
@@ -89,7 +87,7 @@ def _by_symbol(found: DataAccesses, objects: _Objects, top: int | None) -> Table
         for rows in (np.flatnonzero(~found.is_store), np.flatnonzero(found.is_store))
     )
     lines, pages = (
-        np.bincount(_distinct(objects.of, found.address >> np.uint64(bits))[0], minlength=size)
+        _different(objects.of, found.address >> np.uint64(bits), size)
         for bits in (_LINE_BITS, _PAGE_BITS)
     )
     apart = _apart(found, objects, size)
@@ -122,17 +120,15 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else value
 
 
-def _distinct(*columns: Any) -> tuple[Any, ...]:
-    """Columns of the distinct rows, ascending."""
-    order = np.lexsort(columns[::-1])
-    rows = order[begins(*(column[order] for column in columns))]
-    return tuple(column[rows] for column in columns)
+def _different(of: I64, thing: I64 | U64, size: int) -> I64:
+    """How many different things (n,) are with each of so many numbers."""
+    return np.bincount(of[distinct_rows(of, thing)[0]], minlength=size)
 
 
 def _apart(found: DataAccesses, objects: _Objects, size: int) -> F64:
     """Of each object (size,) the mean distance of uses of a line by a thread; NaN without any."""
     line = found.address >> np.uint64(_LINE_BITS)
-    order = np.lexsort((line, found.thread, objects.of))
+    order = order_of(objects.of, found.thread, line)
     first = np.flatnonzero(begins(objects.of[order], found.thread[order], line[order]))
     if not len(first):
         return np.full(size, np.nan)
@@ -148,11 +144,10 @@ def _apart(found: DataAccesses, objects: _Objects, size: int) -> F64:
 def _falsely_shared(found: DataAccesses, objects: _Objects, top: int | None) -> Table:
     """Lines that several threads of a process use, of which one stores to words of its own."""
     line, word = (found.address >> np.uint64(bits) for bits in (_LINE_BITS, _WORD_BITS))
-    shared, home = _numbered(found.process, line)
-    of_word = _numbered(found.process, word)[1]
-    threads, users = (
-        np.bincount(_distinct(of, found.thread)[0], minlength=1) for of in (home, of_word)
-    )
+    shared, home = distinct_rows(found.process, line)
+    words, of_word = distinct_rows(found.process, word)
+    threads = _different(home, found.thread, len(shared))
+    users = _different(of_word, found.thread, len(words))
     is_own_store = found.is_store & (users[of_word] == 1) & (threads[home] > 1)
     stores = sums_at(home[is_own_store], found.count[is_own_store], len(shared))
     count = sums_at(home, found.count, len(shared))
@@ -169,12 +164,3 @@ def _falsely_shared(found: DataAccesses, objects: _Objects, top: int | None) -> 
     ]
     notes = (_WHY_SHARED,) if len(rows) else ()
     return build(f"{NAME}-false-sharing", _SHARED, columns, notes=notes, found=len(order))
-
-
-def _numbered(*columns: Any) -> tuple[I64, I64]:
-    """Of each distinct row the first place (k,) where it is, and the number (n,) of each row."""
-    order = np.lexsort(columns[::-1])
-    is_first = begins(*(column[order] for column in columns))
-    number = np.empty(len(order), np.int64)
-    number[order] = np.cumsum(is_first) - 1
-    return order[is_first], number

@@ -43,6 +43,11 @@ class Piece(NamedTuple):
     end: RuntimeAddress
     bias: int
 
+    @property
+    def slot(self) -> int:
+        """Of the image that it shows."""
+        return slot_of(PlacedAddress(self.start - self.bias))
+
 
 Pieces = tuple[Piece, ...]
 
@@ -288,7 +293,7 @@ class AddressSpaces:
         if not self._others.count:
             return bool(pieces)
         enough = self._others.enough | {0}
-        return any(slot_of(PlacedAddress(piece.start - piece.bias)) in enough for piece in pieces)
+        return any(piece.slot in enough for piece in pieces)
 
     def to_image(
         self, spaces: I64 | int, addresses: RuntimeAddresses

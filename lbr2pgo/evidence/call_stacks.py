@@ -32,7 +32,7 @@ from lbr2pgo.support.addresses import (
     placed_addresses,
     runtime_addresses,
 )
-from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.arrays import I64, Bools, extended
 from lbr2pgo.support.distinct import begins, order_of, rows_by
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.tables import table
@@ -130,9 +130,8 @@ class CallStackCollector:
     def _number_below(self, callers: I64, image: PlacedAddresses, file: I64, depth: int) -> I64:
         columns = ((callers + 1).astype(np.uint64), image, (file + 1).astype(np.uint64))
         nodes = self._nodes.number_rows(*columns)
-        new = len(self._nodes) - len(self._count)
-        self._depth = np.concatenate([self._depth, np.full(new, depth)])
-        self._count = np.concatenate([self._count, np.zeros(new, np.uint64)])
+        self._depth = extended(self._depth, len(self._nodes), depth)
+        self._count = extended(self._count, len(self._nodes), 0)
         return nodes
 
     def merge(self, other: CallStackCollector) -> None:

@@ -6,29 +6,23 @@ perf mem record takes by PEBS or IBS. Stacks, heaps and other files are counted 
 
 from __future__ import annotations
 
-from typing import TypeVar
-
 import numpy as np
 
-from lbr2pgo.counting.address_spaces import AddressSpaces, Piece
+from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.model.perf_abi import DATA_OP_LOAD, DATA_OP_STORE
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.program.elf.data_symbols import DataSections, data_sections
 from lbr2pgo.support.addresses import (
     LAST_ADDRESS,
-    PlacedAddress,
     PlacedAddresses,
     RuntimeAddresses,
     placed_addresses,
     runtime_addresses,
-    slot_of,
 )
-from lbr2pgo.support.arrays import I32, I64, U64, Bools
+from lbr2pgo.support.arrays import I32, I64, U64, Bools, extended
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.tables import Tabular, table
-
-Column = TypeVar("Column", U64, I64)
 
 
 @table
@@ -98,7 +92,7 @@ class DataAccessCollector:
         """Of threads (n,); those not seen before have no samples yet."""
         pids, tids = (each.astype(np.uint32).astype(np.uint64) for each in (pid, tid))
         number = self._threads.number_rows(source, pids, tids)
-        self._taken = _longer(self._taken, len(self._threads), 0)
+        self._taken = extended(self._taken, len(self._threads), 0)
         return number
 
     def _places(self, thread: I64) -> I64:
@@ -123,9 +117,9 @@ class DataAccessCollector:
             np.ascontiguousarray(address), thread.astype(np.uint64), is_store.astype(np.uint64)
         )
         size = len(self._rows)
-        self._count = _longer(self._count, size, 0)
-        self._first = _longer(self._first, size, np.iinfo(np.int64).max)
-        self._last = _longer(self._last, size, -1)
+        self._count = extended(self._count, size, 0)
+        self._first = extended(self._first, size, np.iinfo(np.int64).max)
+        self._last = extended(self._last, size, -1)
         np.add.at(self._count, number, count)
         np.minimum.at(self._first, number, first)
         np.maximum.at(self._last, number, last)
@@ -167,19 +161,11 @@ def data_in_image(
     inside = np.zeros(len(address), np.bool_)
     for number in distinct(space[space >= 0]).tolist():
         rows = np.flatnonzero(space == number)
-        for bias in {p.bias for p in spaces.pieces[number] if not _slot(p)}:
+        for bias in {p.bias for p in spaces.pieces[number] if not p.slot}:
             moved = placed_addresses(address[rows] - np.uint64(bias & LAST_ADDRESS))
             found = sections.containing(moved) >= 0
             placed[rows[found]], inside[rows[found]] = moved[found], True
     return placed, inside
-
-
-def _slot(piece: Piece) -> int:
-    return slot_of(PlacedAddress(piece.start - piece.bias))
-
-
-def _longer(column: Column, size: int, filled: int) -> Column:
-    return np.concatenate([column, np.full(size - len(column), filled, column.dtype)])
 
 
 DATA_ACCESSES = Finding("data accesses", DataAccessCollector)

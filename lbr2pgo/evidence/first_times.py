@@ -8,10 +8,10 @@ from lbr2pgo.evidence._first_times import note
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I64, U64, extended
 from lbr2pgo.support.tables import Tabular, table
 
-_NEVER = np.uint64(np.iinfo(np.uint64).max)
+_NEVER = int(np.iinfo(np.uint64).max)
 
 
 @table
@@ -64,11 +64,11 @@ class FirstTimeCollector:
     def _number(self, address: PlacedAddresses, source: U64, process: U64) -> I64:
         """Of ends in processes; new ones have no times yet."""
         number = self._ids.number_rows(address, source, process)
-        new = len(self._ids) - len(self._first)
+        size = len(self._ids)
         self._first, self._step = (
-            np.concatenate([each, np.full(new, _NEVER)]) for each in (self._first, self._step)
+            extended(each, size, _NEVER) for each in (self._first, self._step)
         )
-        self._last = np.concatenate([self._last, np.zeros(new, np.uint64)])
+        self._last = extended(self._last, size, 0)
         return number
 
     def _note(self, number: I64, earliest: U64, step: U64, latest: U64) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ I32 = npt.NDArray[np.int32]
 I64 = npt.NDArray[np.int64]
 F64 = npt.NDArray[np.float64]
 
+Element = TypeVar("Element", bound=np.generic)
 Numbers = npt.NDArray[np.integer[Any]]
 
 
@@ -30,3 +31,12 @@ def alike(*columns: Numbers) -> list[Any]:
     """
     kind = np.uint64 if any(column.dtype == np.uint64 for column in columns) else np.int64
     return [np.ascontiguousarray(column, kind) for column in columns]
+
+
+def extended(column: npt.NDArray[Element], size: int, filled: int) -> npt.NDArray[Element]:
+    """A column of so many rows, of which the new ones hold one number.
+
+    >>> extended(np.array([4, 5]), 4, -1)
+    array([ 4,  5, -1, -1])
+    """
+    return np.concatenate([column, np.full(size - len(column), filled, column.dtype)])

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.support import _search as native
-from lbr2pgo.support.arrays import I32, I64, U64, Bools, alike
+from lbr2pgo.support.arrays import I32, I64, U64, Bools, Numbers, alike
 
 Integer = TypeVar("Integer", bound=np.integer[Any])
 
@@ -38,6 +38,23 @@ def distinct_pairs(first: I64, second: I64) -> tuple[I64, I64, I64]:
     """
     pairs, place = np.unique(first << 32 | second, return_inverse=True)
     return pairs >> 32, pairs & 0xFFFFFFFF, place
+
+
+def distinct_rows(*keys: Numbers) -> tuple[I64, I64]:
+    """Where each distinct row of the keys first stands, in their order, and the number of each row.
+
+    Only the first key may be below 0.
+
+    >>> distinct_rows(np.array([3, 3, 1, 3]), np.array([0, 0, 5, 0]))
+    (array([2, 0]), array([1, 1, 0, 1]))
+    """
+    differs = begins(*keys)  # from its neighbour: code that stands together is often of one place
+    row = np.flatnonzero(differs)
+    order = order_of(*(key[row] for key in keys))
+    is_first = begins(*(key[row[order]] for key in keys))
+    number = np.empty(len(order), dtype=np.int64)
+    number[order] = np.cumsum(is_first) - 1
+    return row[order[is_first]], number[np.cumsum(differs) - 1]
 
 
 def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:

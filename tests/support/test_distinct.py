@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lbr2pgo.support.distinct import distinct, order_of, place_of, rows_by
+from lbr2pgo.support.distinct import distinct, distinct_rows, order_of, place_of, rows_by
 
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 5)))
@@ -68,3 +68,18 @@ def test_rows_are_grouped_by_number(numbers: list[int]) -> None:
         expected.setdefault(number, []).append(row)
     assert found == expected
     assert list(found) == sorted(found)
+
+
+row_numbers = st.integers(0, 3) | st.sampled_from([2**16, 2**32 - 1])
+some_rows = st.lists(st.tuples(st.integers(-1, 2), row_numbers, row_numbers), max_size=12)
+
+
+@given(some_rows)
+def test_rows_are_numbered_in_their_order_whether_they_fit_one_number_or_not(
+    rows: list[tuple[int, int, int]],
+) -> None:
+    columns = np.array(rows, np.int64).reshape(-1, 3).T
+    first, number = distinct_rows(*columns)
+    ordered = sorted(set(rows))
+    assert first.tolist() == [rows.index(row) for row in ordered]
+    assert number.tolist() == [ordered.index(row) for row in rows]

@@ -6,8 +6,9 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
+from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in
 from lbr2pgo.profiles.data.accessed_symbols import ACCESSED, LIMITS, NAMED, accessed_symbols
+from lbr2pgo.profiles.propeller.format import ordered_by
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
@@ -26,8 +27,7 @@ class DataOrderOutput(Output):
     @property
     def next_step(self) -> str:
         """See `Output`."""
-        link = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(self.path)}"
-        return f"cc -O2 -fdata-sections -fuse-ld=lld {link}"
+        return f"cc -O2 {ordered_by(self.path, '-fdata-sections')}"
 
     def findings(self, work: Work) -> tuple[Finding[Any], ...]:
         """See `Output`."""

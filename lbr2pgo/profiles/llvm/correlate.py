@@ -27,7 +27,6 @@ from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.source_places import (
     InlineContexts,
     PlacesOfLines,
-    distinct_rows,
     inline_contexts,
     places_of,
 )
@@ -38,7 +37,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.distinct import among, distinct, distinct_rows
 from lbr2pgo.support.sums import add_at, multiplied, sums_at, sums_of_groups
 
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"

@@ -197,18 +197,20 @@ class LlvmOutput(Output):
 
             text_table.write(table, self.path)
             return
-        from lbr2pgo.profiles.llvm import extbinary, stable, text
-
         profile = table.tree()
         if self.vtables:
             from lbr2pgo.profiles.llvm.vtables import add_vtables
 
             add_vtables(profile, work)
         if self.form == "text":
+            from lbr2pgo.profiles.llvm import stable, text
+
             is_rounded = self.stable and not work.is_exact
             profile = stable.in_steps(profile) if is_rounded else profile
             text.write(profile, self.path, by_name=self.stable)
             return
+        from lbr2pgo.profiles.llvm import extbinary
+
         if self.symbol_list:
             profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))

@@ -31,14 +31,13 @@ from lbr2pgo.profiles.llvm.profile_table import (
     ProfileTable,
     depths,
 )
-from lbr2pgo.profiles.llvm.source_places import distinct_rows
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeTable
 from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I32, I64, U64, Bools
-from lbr2pgo.support.distinct import distinct, place_of
+from lbr2pgo.support.distinct import distinct, distinct_rows, place_of
 from lbr2pgo.support.sums import add_at, sums_at
 from lbr2pgo.support.tables import taken
 

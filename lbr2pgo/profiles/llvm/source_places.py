@@ -12,7 +12,7 @@ from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE
 from lbr2pgo.program.dwarf.debug_info import ScopedPlaces
 from lbr2pgo.support.arrays import I32, I64, U32, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins, order_of
+from lbr2pgo.support.distinct import distinct_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +138,3 @@ def inline_contexts(places: PlacesOfLines) -> tuple[InlineContexts, I64]:
 def pair(high: I64, low: I64) -> I64:
     """Two numbers below 2**31, or 2**32 the low one, as one number that is ordered alike."""
     return (high << 32) | low
-
-
-def distinct_rows(*keys: I64) -> tuple[I64, I64]:
-    """Where each distinct row of the keys first stands, in their order, and the number of each row.
-
-    Only the first key may be below 0.
-
-    >>> distinct_rows(np.array([3, 3, 1, 3]), np.array([0, 0, 5, 0]))
-    (array([2, 0]), array([1, 1, 0, 1]))
-    """
-    differs = begins(*keys)  # from its neighbour: code that stands together is often of one place
-    row = np.flatnonzero(differs)
-    order = order_of(*(key[row] for key in keys))
-    is_first = begins(*(key[row[order]] for key in keys))
-    number = np.empty(len(order), dtype=np.int64)
-    number[order] = np.cumsum(is_first) - 1
-    return row[order[is_first]], number[np.cumsum(differs) - 1]

@@ -46,10 +46,10 @@ FUNCTIONS = Step(
 )
 
 
-def ordered_by(order: Path) -> str:
+def ordered_by(order: Path, sections: str = "-ffunction-sections") -> str:
     """Words of a compiler's command that let lld order sections, silent on missing ones."""
     link = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={shell_word(order)}"
-    return f"-ffunction-sections -fuse-ld=lld {link}"
+    return f"{sections} -fuse-ld=lld {link}"
 
 
 @dataclass(frozen=True, slots=True)
