@@ -67,10 +67,10 @@ def recording(built: Path, tool: Tool) -> Path:
     return record(built, built.parent / "perf.data")
 
 
-def tables(program: Path, *recordings: Path) -> tuple[Table, Table]:
+def tables(program: Path, *recordings: Path) -> tuple[Table, Table, Table]:
     options = ReportOptions(recordings, program, only=("data",), top=None, libraries=False)
-    by_symbol, shared = make_report(options).tables
-    return by_symbol, shared
+    by_symbol, types, shared = make_report(options).tables
+    return by_symbol, types, shared
 
 
 def by_symbol(table: Table) -> Mapping[str, dict[str, object]]:
@@ -105,7 +105,7 @@ def test_uses_of_a_line_are_as_far_apart_as_other_accesses_between_them(
 
 
 def test_shares_are_of_all_accesses(recording: Path, built: Path) -> None:
-    table, _ = tables(built, recording)
+    table, _, _ = tables(built, recording)
     elsewhere = float(re.search(r"([\d.]+)% were of stacks", table.notes[0])[1]) / 100  # type: ignore[index]
     assert sum(table.column("share")) + elsewhere == pytest.approx(1, abs=0.001)  # type: ignore[arg-type]
 
@@ -113,11 +113,42 @@ def test_shares_are_of_all_accesses(recording: Path, built: Path) -> None:
 def test_only_lines_of_which_threads_use_words_of_their_own_are_shared_falsely(
     recording: Path, built: Path
 ) -> None:
-    _, shared = tables(built, recording)
+    _, _, shared = tables(built, recording)
     rows = by_symbol(shared)
     assert rows["close"]["threads"] == 2
     assert (rows["close"]["samples"], rows["close"]["own_stores"]) == (1600, 800)
+    assert rows["close"]["fields"] == "of_one, of_other"
     assert not {"apart", "read_by_all"} & set(rows)
+
+
+def test_accesses_are_told_by_type_and_field(recording: Path, built: Path) -> None:
+    by_symbol, types, _ = tables(built, recording)
+    rows = {(row["type"], row["field"]): row for row in types.records()}
+    told = {key: (row["loads"], row["stores"]) for key, row in rows.items()}
+    # Both structs have no name; `far` and `counter` are of one type.
+    assert told == {
+        ("(anonymous)", "of_one"): (800, 800),
+        ("(anonymous)", "of_other"): (800, 800),
+        ("long", None): (800, 0),
+        ("int", None): (3000 + 2048, 3000 + 2048),
+    }
+    assert rows["(anonymous)", "of_one"]["lines"] == 2
+    shares = {str(row["symbol"]): row["share"] for row in by_symbol.records()}
+    whole = sum(shares[name] for name in ("far", "counter", "squares"))  # type: ignore[misc]
+    assert rows["int", None]["share"] == pytest.approx(whole)
+
+
+def test_without_debug_information_types_are_not_known(
+    recording: Path, built: Path, tmp_path: Path, tool: Tool
+) -> None:
+    stripped = tmp_path / "program"
+    command = [tool("llvm-objcopy-22"), "--strip-debug", built, stripped]
+    subprocess.run(command, check=True)
+    by_symbol, types, shared = tables(stripped, recording)
+    assert not len(types)
+    assert "build with -g" in types.notes[0]
+    assert set(shared.column("fields")) == {None}
+    assert len(by_symbol)
 
 
 def test_recordings_add_up_and_their_threads_are_different_ones(
@@ -127,7 +158,7 @@ def test_recordings_add_up_and_their_threads_are_different_ones(
     one, two = (tables(built, *[recording] * n) for n in (1, 2))
     assert [2 * int(count) for count in one[0].column("loads")] == [*two[0].column("loads")]  # type: ignore[arg-type]
     assert one[0].column("apart") == pytest.approx(two[0].column("apart"))
-    assert by_symbol(two[1])["close"]["threads"] == 2
+    assert by_symbol(two[2])["close"]["threads"] == 2
 
 
 def test_samples_tell_the_same_shares(built: Path, tmp_path: Path) -> None:
@@ -144,7 +175,7 @@ def test_perf_reads_the_same(recording: Path, built: Path, tool: Tool) -> None:
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     lines = [line for line in said.splitlines() if "mem-accesses" in line]
-    table, _ = tables(built, recording)
+    table, _, _ = tables(built, recording)
     inside = sum(sum(map(int, table.column(name))) for name in ("loads", "stores"))  # type: ignore[arg-type]
     outside = float(re.search(r"([\d.]+)%", table.notes[0])[1]) / 100  # type: ignore[index]
     assert inside / len(lines) == pytest.approx(1 - outside, abs=0.001)
@@ -169,6 +200,6 @@ def test_accesses_enter_no_profile(recording: Path, built: Path, tmp_path: Path)
 
 
 def test_recordings_without_any_say_how_to_have_some() -> None:
-    table, shared = data_accesses(evidence(Sample([(0x1016, 0x1005)])))
-    assert table.rows == shared.rows == ()
+    table, types, shared = data_accesses(evidence(Sample([(0x1016, 0x1005)])))
+    assert table.rows == types.rows == shared.rows == ()
     assert "record --data" in table.notes[0]

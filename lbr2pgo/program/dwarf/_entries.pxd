@@ -48,7 +48,7 @@ cdef enum:
     MAX_ATTRIBUTES = 64
 
 # Attributes that are kept of a DIE. Those before RANGE_SLOTS say where it is, those before
-# FUNCTION_SLOTS belong to functions, the others to root DIEs.
+# FUNCTION_SLOTS belong to functions, those before ROOT_SLOTS to root DIEs, the others to data.
 cdef enum:
     LOW_PC
     HIGH_PC
@@ -75,6 +75,15 @@ cdef enum:
     GNU_ADDR_BASE
     RNGLISTS_BASE
     GNU_RANGES_BASE
+    ROOT_SLOTS
+    LOCATION = ROOT_SLOTS
+    TYPE
+    SIGNATURE
+    BYTE_SIZE
+    MEMBER_LOCATION
+    BIT_OFFSET
+    COUNT
+    UPPER_BOUND
     ALL_SLOTS
 
 # Sections that hold strings, see `text_place`.
@@ -107,8 +116,9 @@ cdef struct Unit:
     int64_t address_size
     int64_t offset_size
     int64_t is_type  # a type unit
+    int64_t type  # the DIE of its type, 0 if it is none
     int64_t has_dwo_id
-    uint64_t dwo_id
+    uint64_t dwo_id  # of a type unit its signature
     # From the root DIE, whose values start at `root_values` and are declared at `root_specs`.
     int64_t root_specs
     int64_t root_values
@@ -193,6 +203,14 @@ cdef inline int64_t slot_of(uint64_t attribute) noexcept nogil:
     if attribute == 0x2133: return GNU_ADDR_BASE
     if attribute == 0x74: return RNGLISTS_BASE
     if attribute == 0x2132: return GNU_RANGES_BASE
+    if attribute == 0x02: return LOCATION
+    if attribute == 0x49: return TYPE
+    if attribute == 0x69: return SIGNATURE
+    if attribute == 0x0B: return BYTE_SIZE
+    if attribute == 0x38: return MEMBER_LOCATION
+    if attribute == 0x6B: return BIT_OFFSET
+    if attribute == 0x37: return COUNT
+    if attribute == 0x2F: return UPPER_BOUND
     return ALL_SLOTS
 
 

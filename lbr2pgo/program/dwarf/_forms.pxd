@@ -89,6 +89,7 @@ cdef struct Encoding:
 cdef struct Value:
     uint64_t form  # 0 where there is no value
     uint64_t number  # of blocks, strings and 16-byte data the position of their content
+    int64_t end  # of blocks the position behind it
 
 
 cdef inline int64_t form_size(uint64_t form, Encoding encoding) noexcept nogil:
@@ -187,7 +188,7 @@ cdef inline Value read_form(Cursor *c, uint64_t form, Encoding encoding) noexcep
     """One value, with its actual form."""
     cdef Value value
     value.form = actual_form(c, form)
-    value.number = 0
+    value.number = value.end = 0
     cdef int64_t size = form_size(value.form, encoding)
     if 0 <= size <= 8:
         value.number = fixed(c, size)
@@ -202,6 +203,7 @@ cdef inline Value read_form(Cursor *c, uint64_t form, Encoding encoding) noexcep
         size = <int64_t>block_length(c, value.form)
         value.number = c.at
         skip(c, size)
+        value.end = c.at
     else:
         value.number = c.at
         skip_form(c, value.form, encoding)

@@ -3,14 +3,6 @@ import numpy as np
 from lbr2pgo.program.dwarf._units import Abbreviations, Sections
 from lbr2pgo.support.arrays import I64, U64, Records
 
-# How reading a unit ended.
-COMPLETE: int
-DAMAGED: int
-NO_DECLARATION: int
-TOO_MANY_RANGES: int
-ODD_FORM: int
-"""An attribute has a form that is not known: nobody can tell how long it is."""
-
 DIE: np.dtype[np.void]
 """A DIE of a function or of an inlined call: its offset, and whether it is a function.
 

@@ -8,7 +8,7 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libc.string cimport memset
 
-from lbr2pgo.program.elf._bytes cimport UNKNOWN_FORM, Cursor, cursor, uleb
+from lbr2pgo.program.elf._bytes cimport Cursor, cursor, uleb
 from lbr2pgo.program.dwarf._entries cimport (
     CALL_FILE,
     CALL_LINE,
@@ -28,7 +28,6 @@ from lbr2pgo.program.dwarf._entries cimport (
     Range,
     RANGE_SLOTS,
     Ranges,
-    Step,
     Unit,
     encoding_of,
     find_abbreviation,
@@ -38,33 +37,21 @@ from lbr2pgo.program.dwarf._entries cimport (
     skip_values,
     text_of,
 )
-from lbr2pgo.program.dwarf._forms cimport (
-    DW_FORM_GNU_ref_alt,
-    DW_FORM_ref1,
-    DW_FORM_ref2,
-    DW_FORM_ref4,
-    DW_FORM_ref8,
-    DW_FORM_ref_addr,
-    DW_FORM_ref_sup4,
-    DW_FORM_ref_sup8,
-    DW_FORM_ref_udata,
-    Encoding,
-    Value,
-    is_constant,
+from lbr2pgo.program.dwarf._forms cimport Value, is_constant
+from lbr2pgo.program.dwarf._units cimport TOO_MANY_RANGES, Abbreviations, Sections
+from lbr2pgo.program.dwarf._walk cimport (
+    Walk,
+    abbreviations_of,
+    ending_of,
+    is_over,
+    moved_to,
+    next_entry,
+    reference,
+    walk_over,
 )
-from lbr2pgo.program.dwarf._units cimport Abbreviations, Sections
 from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 
 from lbr2pgo.program.dwarf._units import RANGE
-
-# How a walk over a unit ended.
-cpdef enum:
-    COMPLETE = 0
-    DAMAGED = 1
-    NO_DECLARATION = 2
-    TOO_MANY_RANGES = 3
-    ODD_FORM = 4
-
 
 cdef Die _die
 cdef Description _description = Description(-1, -1, -1, -1, 0, 0, 0, 0)
@@ -73,77 +60,17 @@ UNDESCRIBED = np.asarray(<Description[:1]>&_description)[0].copy()
 DESCRIPTION = UNDESCRIBED.dtype
 
 
-cdef struct Walk:
-    # A walk over the entries of a unit, in the order of the file.
-    const Parts *parts
-    const Unit *unit
-    const Abbreviation *table
-    const Step *steps
-    Encoding encoding
-    Cursor c
-    int64_t at  # where the last entry started
-    int64_t depth
-    int64_t ending
-
-
-cdef const Abbreviation *_table(const Unit *unit, Abbreviations abbreviations) except? NULL:
-    """A unit's abbreviations."""
-    cdef int64_t first = unit.first_abbreviation
-    if not 0 <= first <= first + unit.abbreviations <= len(abbreviations):
-        raise ValueError("the unit's abbreviations were not loaded")
-    return abbreviations.rows() + first
-
-
-cdef Walk _walk(
-    Sections sections, const Unit *unit, Abbreviations abbreviations
-) except *:
-    """A walk that starts at the root DIE."""
-    cdef Walk walk
-    walk.parts, walk.unit = &sections.parts, unit
-    walk.table = _table(unit, abbreviations)
-    walk.steps = abbreviations.steps()
-    walk.encoding = encoding_of(unit)
-    walk.c = cursor(sections.parts.info, unit.die, unit.end)
-    walk.at, walk.depth, walk.ending = unit.die, 0, COMPLETE
-    return walk
-
-
-cdef inline bint _is_over(const Walk *walk) noexcept nogil:
-    return walk.c.at < 0 or walk.c.at >= walk.c.end
-
-
-cdef inline const Abbreviation *_next(Walk *walk) noexcept nogil:
-    """Read the code of the next entry; NULL for one that ends its siblings, and at damage."""
-    cdef const Abbreviation *declared
-    cdef uint64_t code
-    walk.at = walk.c.at
-    code = uleb(&walk.c)
-    if code == 0:
-        return NULL
-    declared = find_abbreviation(walk.table, walk.unit.abbreviations, code)
-    if declared is NULL:
-        walk.ending, walk.c.at = NO_DECLARATION, walk.c.end
-    return declared
-
-
-cdef inline int64_t _ending(const Walk *walk) noexcept nogil:
-    """How a walk ended that did not come to the end of its tree."""
-    if walk.c.at == UNKNOWN_FORM:
-        return ODD_FORM
-    return DAMAGED if walk.c.at < 0 else walk.ending
-
-
 def subprogram_ranges(
     Sections sections, const Unit[::1] units, Py_ssize_t index, Abbreviations abbreviations,
     Py_ssize_t limit,
 ):
-    cdef Walk walk = _walk(sections, &units[index], abbreviations)
+    cdef Walk walk = walk_over(sections, &units[index], abbreviations)
     cdef Ranges ranges
     ranges.rows, ranges.limit = growing(sizeof(Range)), limit
     try:
         with nogil:
             _walk_subprograms(&walk, &ranges)
-        ending = _ending(&walk) if ranges.rows.count <= limit else TOO_MANY_RANGES
+        ending = ending_of(&walk) if ranges.rows.count <= limit else TOO_MANY_RANGES
         return np.frombuffer(content(&ranges.rows), RANGE), ending
     finally:
         release(&ranges.rows)
@@ -152,8 +79,8 @@ def subprogram_ranges(
 cdef int _walk_subprograms(Walk *walk, Ranges *ranges) except -1 nogil:
     cdef const Abbreviation *declared
     cdef Value[RANGE_SLOTS] values
-    while not _is_over(walk) and ranges.rows.count <= ranges.limit:
-        declared = _next(walk)
+    while not is_over(walk) and ranges.rows.count <= ranges.limit:
+        declared = next_entry(walk)
         if declared is NULL:
             walk.depth -= 1
         else:
@@ -197,7 +124,7 @@ def functions_around(
     Sections sections, const Unit[::1] units, Py_ssize_t index, Abbreviations abbreviations,
     const uint64_t[::1] addresses, Py_ssize_t limit,
 ):
-    cdef Walk walk = _walk(sections, &units[index], abbreviations)
+    cdef Walk walk = walk_over(sections, &units[index], abbreviations)
     cdef Search search
     memset(&search, 0, sizeof(Search))
     search.count = addresses.shape[0]
@@ -207,7 +134,7 @@ def functions_around(
     try:
         with nogil:
             _walk_functions(&walk, &search)
-        ending = _ending(&walk) if search.seen <= limit else TOO_MANY_RANGES
+        ending = ending_of(&walk) if search.seen <= limit else TOO_MANY_RANGES
         dies = np.frombuffer(content(&search.dies), DIE)
         return dies, np.frombuffer(content(&search.ranges.rows), RANGE), ending
     finally:
@@ -221,8 +148,8 @@ cdef int _walk_functions(Walk *walk, Search *search) except -1 nogil:
     cdef Scope *outermost = <Scope *>add(&search.scopes)
     memset(outermost, 0, sizeof(Scope))
     outermost.function = -1
-    while not _is_over(walk) and search.seen <= search.ranges.limit:
-        declared = _next(walk)
+    while not is_over(walk) and search.seen <= search.ranges.limit:
+        declared = next_entry(walk)
         if declared is not NULL:
             _open(walk, search, declared)
         if declared is NULL or not declared.children:
@@ -414,25 +341,6 @@ cdef inline void _go_to(Way *way, int64_t offset) noexcept nogil:
     way.left += 1
 
 
-cdef inline int64_t _reference(const Parts *parts, const Unit *unit, Value value) noexcept nogil:
-    """Offset in .debug_info that an attribute refers to, -1 if none there."""
-    if value.number >= <uint64_t>parts.info.size:
-        return -1
-    if value.form == DW_FORM_ref_addr:
-        return <int64_t>value.number
-    if value.form in (
-        DW_FORM_ref1, DW_FORM_ref2, DW_FORM_ref4, DW_FORM_ref8, DW_FORM_ref_udata,
-    ):
-        return unit.offset + <int64_t>value.number
-    return -1
-
-
-cdef inline int64_t _moved(Value value) noexcept nogil:
-    """Offset in the supplementary file's .debug_info that an attribute refers to, -1 if none."""
-    cdef bint is_there = value.form in (DW_FORM_GNU_ref_alt, DW_FORM_ref_sup4, DW_FORM_ref_sup8)
-    return <int64_t>value.number if is_there and value.number < <uint64_t>1 << 62 else -1
-
-
 cdef inline uint32_t _constant(Value value) noexcept nogil:
     """An attribute cut to 32 bits; 0 if it is no unsigned constant."""
     return <uint32_t>value.number if is_constant(value.form) else 0
@@ -471,9 +379,9 @@ cdef inline void _take(
     if not has_line[0] and values[DECL_LINE].form != 0:
         has_line[0], row.decl_line = True, _constant(values[DECL_LINE])
     if row.moved < 0:
-        row.moved = _moved(values[SPECIFICATION])
+        row.moved = moved_to(values[SPECIFICATION])
     if row.moved < 0:
-        row.moved = _moved(values[ORIGIN])
+        row.moved = moved_to(values[ORIGIN])
 
 
 cdef inline void _take_call(const Value *values, Description *row) noexcept nogil:
@@ -504,8 +412,8 @@ cdef void _describe(
             _take(parts, unit, values, &has_line, row)
             if is_first:
                 _take_call(values, row)
-            _go_to(&way, _reference(parts, unit, values[ORIGIN]))
-            _go_to(&way, _reference(parts, unit, values[SPECIFICATION]))  # is visited first
+            _go_to(&way, reference(parts, unit, values[ORIGIN]))
+            _go_to(&way, reference(parts, unit, values[SPECIFICATION]))  # is visited first
     if row.linkage_name >= 0 and has_line:
         row.elsewhere = -1
 
@@ -515,7 +423,7 @@ def describe(
     const int64_t[::1] offsets,
 ):
     cdef const Unit *unit = &units[index]
-    cdef const Abbreviation *table = _table(unit, abbreviations)
+    cdef const Abbreviation *table = abbreviations_of(unit, abbreviations)
     rows = np.empty(offsets.shape[0], DESCRIPTION)
     cdef Description[::1] out = rows
     cdef Py_ssize_t i

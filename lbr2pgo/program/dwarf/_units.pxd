@@ -2,6 +2,14 @@ from lbr2pgo.program.elf._bytes cimport Bytes
 from lbr2pgo.program.dwarf._entries cimport Abbreviation, Parts, Step, Unit
 from lbr2pgo.native.growing cimport Growing
 
+# How a walk over a unit ended.
+cpdef enum:
+    COMPLETE = 0
+    DAMAGED = 1
+    NO_DECLARATION = 2
+    TOO_MANY_RANGES = 3
+    ODD_FORM = 4
+
 
 cdef class Sections:
     cdef Parts parts

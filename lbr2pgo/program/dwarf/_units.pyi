@@ -4,6 +4,14 @@ import numpy as np
 
 from lbr2pgo.support.arrays import I64, U64, Bytes, Records
 
+# How reading a unit ended.
+COMPLETE: int
+DAMAGED: int
+NO_DECLARATION: int
+TOO_MANY_RANGES: int
+ODD_FORM: int
+"""An attribute has a form that is not known: nobody can tell how long it is."""
+
 UNIT: np.dtype[np.void]
 """One unit: where its parts are, and what its header and root DIE say.
 

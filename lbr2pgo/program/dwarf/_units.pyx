@@ -19,13 +19,11 @@ from lbr2pgo.program.elf._bytes cimport (
     fixed,
     length_within,
     part_of,
-    skip,
     sleb,
     uleb,
 )
 from lbr2pgo.program.dwarf._entries cimport (
     ADDR_BASE,
-    ALL_SLOTS,
     COMP_DIR,
     DWO_NAME,
     ENTRY_PC,
@@ -40,6 +38,7 @@ from lbr2pgo.program.dwarf._entries cimport (
     RANGES,
     RANGE_SLOTS,
     RNGLISTS_BASE,
+    ROOT_SLOTS,
     STMT_LIST,
     STR_OFFSETS_BASE,
     Abbreviation,
@@ -127,10 +126,9 @@ cdef int64_t _read_header(Bytes info, int64_t position, Unit *unit) noexcept nog
     if unit.version < 5:
         unit.address_size = <int64_t>fixed(&c, 1)
     unit.is_type = kind in (DW_UT_type, DW_UT_split_type)
-    if unit.is_type:
-        skip(&c, 8 + unit.offset_size)
     unit.has_dwo_id = kind in (DW_UT_skeleton, DW_UT_split_compile)
-    unit.dwo_id = fixed(&c, 8) if unit.has_dwo_id else 0
+    unit.dwo_id = fixed(&c, 8) if unit.has_dwo_id or unit.is_type else 0
+    unit.type = position + _offset(fixed(&c, unit.offset_size)) if unit.is_type else 0
     unit.die = c.at
     if c.at < 0 or not 2 <= unit.version <= 5 or unit.address_size not in (4, 8):
         return -1
@@ -269,9 +267,9 @@ cdef int64_t _find_root(const Parts *parts, Unit *unit, int64_t budget) noexcept
 
 
 cdef bint _read_root(const Parts *parts, const Unit *unit, Value *values) noexcept nogil:
-    """Attributes of the root DIE into ALL_SLOTS slots: whether they could be read."""
+    """Attributes of the root DIE into ROOT_SLOTS slots: whether they could be read."""
     cdef Cursor c = cursor(parts.info, unit.root_values, unit.end)
-    read_attributes(parts.abbrev, unit.root_specs, encoding_of(unit), &c, values, ALL_SLOTS)
+    read_attributes(parts.abbrev, unit.root_specs, encoding_of(unit), &c, values, ROOT_SLOTS)
     return c.at >= 0
 
 
@@ -371,7 +369,7 @@ def read_units(
     cdef Growing rows = growing(sizeof(Unit))
     cdef Ranges ranges
     cdef int64_t[RNGLISTS + 1] none = [0, 0, 0, 0]
-    cdef Value[ALL_SLOTS] values
+    cdef Value[ROOT_SLOTS] values
     cdef Unit unit
     memset(&unit, 0, sizeof(Unit))
     unit.first_abbreviation = -1

@@ -23,6 +23,7 @@ from lbr2pgo.program.dwarf.loader import SectionReader, has_dwarf, supplementary
 from lbr2pgo.program.dwarf.lookup import Symbolizer
 from lbr2pgo.program.dwarf.scope import ScopedPlaces, Scopes
 from lbr2pgo.program.dwarf.unit import Dwarf
+from lbr2pgo.program.dwarf.variables import StaticVariables
 from lbr2pgo.program.elf.debug_files import DEBUG_DIRECTORIES, DebugFiles
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ImageAddresses, PlacedAddresses, image_addresses
@@ -203,6 +204,12 @@ class DebugInfo:
             return DwarfFunctions.none()
         units = np.flatnonzero(self._symbolizer.dwarf.is_compile_unit)
         return self._symbolizer.functions(units, self._lowest_code)
+
+    def static_variables(self) -> StaticVariables:
+        """Variables of all units that have an address of their own."""
+        if not self.present:
+            return StaticVariables.of_units([])
+        return self._symbolizer.static_variables()
 
     @property
     def _lowest_code(self) -> int:

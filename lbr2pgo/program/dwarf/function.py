@@ -10,7 +10,13 @@ import numpy as np
 
 from lbr2pgo.program.dwarf import _functions as native
 from lbr2pgo.program.dwarf._frames import chain_offsets, chains, scopes
-from lbr2pgo.program.dwarf._units import Sections
+from lbr2pgo.program.dwarf._units import (
+    DAMAGED,
+    NO_DECLARATION,
+    ODD_FORM,
+    TOO_MANY_RANGES,
+    Sections,
+)
 from lbr2pgo.program.dwarf.section import DebugTexts
 from lbr2pgo.program.dwarf.unit import Dwarf, joined
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses, image_array
@@ -20,10 +26,10 @@ from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import table
 
 ENDINGS = {
-    native.DAMAGED: "units cut off by damage in .debug_info",
-    native.NO_DECLARATION: "units cut off by an abbreviation that is not declared",
-    native.TOO_MANY_RANGES: "units cut off by more address ranges than the file can hold",
-    native.ODD_FORM: "units cut off by an attribute form that is not known",
+    DAMAGED: "units cut off by damage in .debug_info",
+    NO_DECLARATION: "units cut off by an abbreviation that is not declared",
+    TOO_MANY_RANGES: "units cut off by more address ranges than the file can hold",
+    ODD_FORM: "units cut off by an attribute form that is not known",
 }
 """In words, how reading a unit ended if not at its end."""
 

@@ -33,6 +33,7 @@ from lbr2pgo.program.dwarf.line import Lines, LineTable, Origin, read_line_table
 from lbr2pgo.program.dwarf.loader import SplitUnits
 from lbr2pgo.program.dwarf.scope import ScopedPlaces, ScopeGroup, assemble_places
 from lbr2pgo.program.dwarf.unit import Claims, Dwarf
+from lbr2pgo.program.dwarf.variables import StaticVariables, static_variables
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
@@ -292,6 +293,20 @@ class Symbolizer:
         texts = names.texts
         chosen = tuple(texts[i] for i in used.tolist())
         return DwarfFunctions(starts, ranges["high"][first], function.astype(np.int32), chosen)
+
+    def static_variables(self) -> StaticVariables:
+        """See `DebugInfo.static_variables`."""
+        units: list[int] = np.flatnonzero(self.dwarf.is_compile_unit).tolist()
+        self._prepare(units)
+        found: dict[int, Records] = {}
+
+        def read(unit: int) -> None:
+            dwarf, at = self._homes[unit]
+            found[unit], ending = static_variables(dwarf, at, dwarf.with_dies(at))
+            self._note_ending(unit, ending)
+
+        distribute([(unit,) for unit in units], [read] * threads(MANY))
+        return StaticVariables.of_units([(self._homes[unit][0], found[unit]) for unit in units])
 
     def _subprograms(
         self, units: Sequence[int], lowest: np.uint64

@@ -113,6 +113,11 @@ class Dwarf:
         return self._info.size - self._read[2]
 
     @property
+    def is_package(self) -> bool:
+        """Whether it is of a `.dwp` file."""
+        return len(self._package) > 0
+
+    @property
     def is_compile_unit(self) -> Bools:
         """(n,): not a type unit."""
         is_compile_unit: Bools = self.units["is_type"] == 0

@@ -8,13 +8,8 @@ from builders.dwarf import FORMS, abbreviation, dwarf, sleb, uleb, unit, words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lbr2pgo.program.dwarf._functions import (
-    COMPLETE,
-    DAMAGED,
-    ODD_FORM,
-    describe,
-    subprogram_ranges,
-)
+from lbr2pgo.program.dwarf._functions import describe, subprogram_ranges
+from lbr2pgo.program.dwarf._units import COMPLETE, DAMAGED, ODD_FORM
 from lbr2pgo.program.dwarf.unit import Dwarf
 
 ROOT = abbreviation(1, "compile_unit", children=True)

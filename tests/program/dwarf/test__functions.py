@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.program.dwarf import _functions as native
+from lbr2pgo.program.dwarf import _units as endings
 from lbr2pgo.program.dwarf._units import RANGE
 from lbr2pgo.program.dwarf.loader import SectionReader
 from lbr2pgo.program.dwarf.unit import Dwarf
@@ -83,7 +84,7 @@ def subprograms_of(found: Dwarf, index: int) -> list[tuple[int, int, int]]:
     ranges, ending = native.subprogram_ranges(
         found.with_dies(index), found.units, index, found.abbreviations, 1 << 20
     )
-    assert ending == native.COMPLETE
+    assert ending == endings.COMPLETE
     return ranges.tolist()
 
 
@@ -95,7 +96,7 @@ def around_of(found: Dwarf, index: int, addresses: list[int]) -> Rows:
     dies, ranges, ending = native.functions_around(
         found.with_dies(index), found.units, index, found.abbreviations, u64(*addresses), 1 << 20
     )
-    assert ending == native.COMPLETE
+    assert ending == endings.COMPLETE
     own: dict[int, list[tuple[int, int]]] = {}
     for low, high, row in ranges.tolist():
         own.setdefault(row, []).append((low, high))
@@ -230,7 +231,7 @@ def test_an_address_is_in_the_innermost_function_around_it() -> None:
     last = around + len(function(16, 16, BLOCK, inlined(20), END))
     asked = (15, 16, 20, 23, 24, 31, 32, 64)
     expected = [None, around, inner, inner, around, around, None, last]
-    assert owners(dies, *asked) == (expected, native.COMPLETE)
+    assert owners(dies, *asked) == (expected, endings.COMPLETE)
 
 
 def test_functions_that_hold_no_address_are_left_out_with_all_that_is_in_them() -> None:
@@ -263,10 +264,10 @@ def test_functions_without_code_count_as_parents_of_those_that_have_some(around:
 @pytest.mark.parametrize(
     ("rest", "ending"),
     [
-        (function(64)[:8], native.DAMAGED),
-        (b"\x80", native.DAMAGED),
-        (b"\x0a", native.NO_DECLARATION),
-        (b"\x08\x02abc", native.ODD_FORM),
+        (function(64)[:8], endings.DAMAGED),
+        (b"\x80", endings.DAMAGED),
+        (b"\x0a", endings.NO_DECLARATION),
+        (b"\x08\x02abc", endings.ODD_FORM),
     ],
 )
 def test_what_stands_before_damage_is_kept(rest: bytes, ending: int) -> None:
@@ -284,10 +285,10 @@ def test_reading_ends_with_the_tree_of_the_root() -> None:
 
 def test_ranges_that_never_end_are_cut() -> None:
     dies = function(16) * 9 + END
-    assert owners(dies, 16, limit=4)[1] == native.TOO_MANY_RANGES
-    assert owners(dies, 64, limit=4)[1] == native.TOO_MANY_RANGES  # though all are dropped
+    assert owners(dies, 16, limit=4)[1] == endings.TOO_MANY_RANGES
+    assert owners(dies, 64, limit=4)[1] == endings.TOO_MANY_RANGES  # though all are dropped
     found = by_hand(dies)
-    assert subprograms(found, 4)[1] == native.TOO_MANY_RANGES
+    assert subprograms(found, 4)[1] == endings.TOO_MANY_RANGES
 
 
 def test_a_unit_is_not_read_before_its_abbreviations_are() -> None:

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 from builders.dwarf import abbreviation, dwarf, in_memory, u8, unit, words
 
-from lbr2pgo.program.dwarf._functions import COMPLETE, NO_DECLARATION, subprogram_ranges
-from lbr2pgo.program.dwarf._units import Sections, read_aranges, read_units
+from lbr2pgo.program.dwarf._functions import subprogram_ranges
+from lbr2pgo.program.dwarf._units import (
+    COMPLETE,
+    NO_DECLARATION,
+    Sections,
+    read_aranges,
+    read_units,
+)
 from lbr2pgo.program.dwarf.unit import NO_PACKAGE, Dwarf
 
 ROOT = abbreviation(1, "compile_unit", ("name", "string"), ("stmt_list", "sec_offset")) + b"\0"
