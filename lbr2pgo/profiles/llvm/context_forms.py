@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.model.context_counts import ContextCounts
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+    from lbr2pgo.profiles.llvm.contexts.context_trees import Lost
     from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
     from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
@@ -42,7 +43,11 @@ STEPS = (
             **NO_CALLERS,
             "no_call_location": _NO_CALL_LOCATION,
             "no_call_probe": Reason(
-                "called from code without a pseudo probe", "build all code with probes"
+                "called by calls whose pseudo probe the optimizer dropped",
+                "nothing: their innermost callers are known",
+            ),
+            "no_caller_probes": Reason(
+                "called from functions without pseudo probes", "build all code with probes"
             ),
         },
     ),
@@ -87,16 +92,17 @@ def has_chains(work: Work) -> bool:
 def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     """Of all steps."""
     counts = unwound(work)
-    is_nowhere, is_cut, is_dropped = _lost(work, by_probes=by_probes)
+    lost, is_dropped = _lost(work, by_probes=by_probes)
+    is_nowhere, is_cut, is_foreign = lost
     runs = counts.runs.count
     total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
-    cut = int(runs[is_cut].sum())
     located = int(runs[~is_nowhere & ~is_dropped].sum())
     lacking = ("no_call_probe", "no_probes") if by_probes else ("no_call_location", "no_location")
     return {
         **counts.tallies,
-        "context_callers": total - behind - cut,
-        f"context_callers/{lacking[0]}": cut,
+        "context_callers": total - behind - int(runs[is_cut].sum()),
+        f"context_callers/{lacking[0]}": int(runs[is_cut & ~is_foreign].sum()),
+        "context_callers/no_caller_probes": int(runs[is_foreign].sum()),
         "context_located": located,
         f"context_located/{lacking[1]}": int(runs[is_nowhere].sum()),
         "context_located/no_call_location": int(runs[~is_nowhere & is_dropped].sum()),
@@ -106,15 +112,15 @@ def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
 
 def located_runs(work: Work, *, by_probes: bool) -> tuple[PlacedAddresses, U64]:
     """Where the runs begin that the profile holds, and how often each was seen."""
-    is_nowhere, _, is_dropped = _lost(work, by_probes=by_probes)
-    runs, held = unwound(work).runs, ~is_nowhere & ~is_dropped
+    lost, is_dropped = _lost(work, by_probes=by_probes)
+    runs, held = unwound(work).runs, ~lost.is_nowhere & ~is_dropped
     return runs.start[held], runs.count[held]
 
 
-def _lost(work: Work, *, by_probes: bool) -> tuple[Bools, Bools, Bools]:
-    """Of each run: whether it has no location, lacks callers, and is dropped for that."""
-    is_nowhere, is_cut = _contexts(work, by_probes=by_probes).lost()
-    return is_nowhere, is_cut, is_cut & (work.compat.follows(CALLERS_ALL_LOCATED) and not by_probes)
+def _lost(work: Work, *, by_probes: bool) -> tuple[Lost, Bools]:
+    """What runs lack, and which are dropped since they lack callers."""
+    lost = _contexts(work, by_probes=by_probes).lost()
+    return lost, lost.is_cut & (work.compat.follows(CALLERS_ALL_LOCATED) and not by_probes)
 
 
 def context_profile(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -14,6 +14,17 @@ if TYPE_CHECKING:
     from lbr2pgo.model.context_counts import Callers
 
 _HALF, _FACTOR = np.uint64(32), np.uint64(33)
+
+
+class Lost(NamedTuple):
+    """What contexts can't tell of runs; (r,) each."""
+
+    is_nowhere: Bools
+    """Without a place in the source, or a probe."""
+    is_cut: Bools
+    """Whose callers are not all known, since some call has none."""
+    is_foreign: Bools
+    """Of these, those called from functions in which nothing has any."""
 
 
 def levels(parent: I64) -> Iterator[I64]:

@@ -18,7 +18,7 @@ from lbr2pgo.profiles.llvm.contexts._contexts import ContextKeys
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
-from lbr2pgo.profiles.llvm.contexts.context_trees import lack_callers
+from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, lack_callers
 from lbr2pgo.profiles.llvm.contexts.keys import (
     ContextShape,
     NamedContexts,
@@ -83,17 +83,15 @@ class LineContexts:
         names = context_names(finder.keys.contexts.rows(), self.names)
         return NamedContexts(names, runs, replace(branches, node=node))
 
-    def lost(self) -> tuple[Bools, Bools]:
-        """(r,) each: runs without a source location, and runs whose callers are not all known.
-
-        A call without a source location hides who called its function.
-        """
+    def lost(self) -> Lost:
+        """Runs that have no source location, or were called by calls without one."""
         source, counts = self._source, self._counts
         before = np.concatenate(([0], np.cumsum(source.inline >= 0)))
         first, last = (source.code.index_of(side) for side in (counts.runs.start, counts.runs.end))
         is_nowhere = before[last + 1] == before[first]
         is_unknown = source.place_at(counts.callers.call) < 0
-        return is_nowhere, lack_callers(counts.callers, is_unknown)[counts.runs.node]
+        is_cut = lack_callers(counts.callers, is_unknown)[counts.runs.node]
+        return Lost(is_nowhere, is_cut, np.zeros_like(is_cut))
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are.

@@ -21,7 +21,7 @@ from lbr2pgo.profiles.llvm.contexts._contexts import INTO_UNKNOWN, CallPaths, Co
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
-from lbr2pgo.profiles.llvm.contexts.context_trees import lack_callers, levels
+from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, lack_callers, levels
 from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, ContextFrames, ContextShape
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.contexts.tail_calls import TailCalls
@@ -35,7 +35,7 @@ from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeKind
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 
 _AT_ONCE = 2048
@@ -83,17 +83,20 @@ class ProbeContexts:
         checksum = self._names.checksums()[found.table.contexts.name]
         return replace(found, table=replace(found.table, checksum=checksum))
 
-    def lost(self) -> tuple[Bools, Bools]:
-        """(r,) each: runs without probes, and runs whose callers are not all known.
-
-        A call without a probe hides who called its function.
-        """
+    def lost(self) -> Lost:
+        """Runs that have no probes, or were called by calls without one."""
         runs, callers = self._counts.runs, self._counts.callers
         first, _ = self._table.at(runs.start)
         _, past = self._table.at(runs.end)
         is_unknown = self._table.call_at(callers.call) < 0
         named = np.cumsum(np.append(False, self._is_named[self._table.node]))
-        return named[first] == named[past], lack_callers(callers, is_unknown)[runs.node]
+        probed = distinct(self._function_at(self._table.address))
+        function = self._function_at(callers.call)
+        is_foreign = is_unknown & ~among(function, probed[probed >= 0])
+        is_cut, is_foreign = (
+            lack_callers(callers, at)[runs.node] for at in (is_unknown, is_foreign)
+        )
+        return Lost(named[first] == named[past], is_cut, is_foreign)
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are; those of which only probes are left have no bytes."""

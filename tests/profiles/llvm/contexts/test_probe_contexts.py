@@ -24,6 +24,7 @@ from builders.llvm_profiles import profgen_of_contexts
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
+from lbr2pgo.support.tables import taken
 
 BINARY = "noinline-cs-pseudoprobe"
 CASES = (BINARY, "recursion-compression-pseudoprobe", "invalid-range")
@@ -80,15 +81,25 @@ def test_a_program_without_probes_has_no_contexts(corpus: Corpus) -> None:
     paths = (corpus(f"llvm-profgen/noinline-cs-noprobe.perf{kind}") for kind in ("bin", "script"))
     contexts = probe_contexts(*paths)
     assert len(contexts.profile()) == 0
-    is_nowhere, _ = contexts.lost()
-    assert is_nowhere.all()
+    assert contexts.lost().is_nowhere.all()
 
 
 def test_runs_without_probes_and_hidden_callers_are_told(probed_walk: Walk) -> None:
     contexts = probe_contexts(*probed_walk(1), as_llvm=False)
-    is_nowhere, is_cut = contexts.lost()
+    is_nowhere, is_cut, is_foreign = contexts.lost()
     assert 0 < is_cut.sum() < len(is_cut) / 2
     assert is_nowhere.sum() < len(is_nowhere) / 2
+    assert is_foreign.sum() == is_cut.sum()  # the C library's start is all that has no probes
+
+
+def test_a_call_that_lost_its_probe_is_not_one_of_code_without_probes(probed_walk: Walk) -> None:
+    contexts = probe_contexts(*probed_walk(1), as_llvm=False)
+    table, before = contexts._table, contexts.lost()
+    called = np.isin(table.address, contexts._counts.callers.call[1:])
+    contexts._table = taken(table, ~(table.is_call & called))
+    after = contexts.lost()
+    assert after.is_cut.sum() > before.is_cut.sum()
+    assert np.array_equal(after.is_foreign, before.is_foreign)
 
 
 @pytest.mark.parametrize("seed", range(4))
