@@ -15,7 +15,7 @@ import json
 import shlex
 from pathlib import Path
 
-from startup import FLAGS, LBR2PGO, compiler_of, ordered, run
+from startup import COMPILED, LBR2PGO, LINKED, compiler_of, ordered, run
 
 WAYS = {"laid out": (), "with clones": ("--propeller-clone-paths",)}
 
@@ -29,7 +29,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=shlex.split, default=[])
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
-    build = (compiler_of(given.sources[0]), *FLAGS, *given.sources, *given.flags)
+    build = (compiler_of(given.sources[0]), *COMPILED, *LINKED, *given.sources, *given.flags)
     plain, recording = given.folder / "plain", given.folder / "perf.data"
     run(*build, "-fbasic-block-address-map", "-o", plain)
     run(*LBR2PGO, "record", "--emulate", "-c", 997, "-o", recording, "--", plain, *given.train)
