@@ -9,8 +9,8 @@ Version 1 of the clusters::
     # 7 blocks                a comment for us: how many it has in the recorded build
     p 2 4                     block 4 is cloned for block 2
     c 0 2 4.1 4               blocks that stand together, by their numbers; the first is the entry
-    g 0:9,2:8,3:1 2:8,4:8     how often blocks ran, and led to others (LLVM 22 on)
-    h 0:9f3c 2:77e1           hashes of blocks (LLVM 22 on)
+    g 0:9,2:8,3:1 2:8,4.1:8   how often blocks ran, and led to others (LLVM 22 on)
+    h 0:9f3c 2:77e1           hashes of blocks, but not of clones (LLVM 22 on)
 
 and version 0, which LLVM reads up to 16 and beyond::
 
@@ -73,11 +73,10 @@ def clusters(
     for i, own in enumerate(names):
         if own.names:
             rows = layout.blocks[layout.offsets[i] : layout.offsets[i + 1]]
-            lines = _counted(rows, blocks, counted) if counted else ()
             has_cold, of_all = bool(layout.has_cold[i]), int(total[layout.function[i]])
-            plain = ClonedFunction((), tuple((row, 0) for row in rows.tolist()))
-            laid = (clones or {}).get(i, plain)
-            numbers = tuple(_numbered(blocks, laid.order))
+            laid = (clones or {}).get(i) or _without_clones(rows, counted)
+            lines = (_graph(laid, blocks), *_hashes(rows, blocks)) if counted else ()
+            numbers = tuple(_number(blocks, node) for node in laid.order)
             told = (blocks.identity[list(path)].tolist() for path in laid.paths)
             paths = tuple(" ".join(map(str, path)) for path in told)
             cluster = Cluster(own.names, numbers, has_cold, own.module, lines, of_all, paths)
@@ -85,25 +84,44 @@ def clusters(
     return found
 
 
-def _numbered(blocks: BlockMap, order: Iterable[Node]) -> Iterator[str]:
-    for row, copy in order:
-        yield f"{blocks.identity[row]}.{copy}" if copy else str(blocks.identity[row])
+def _without_clones(rows: I64, flow: BlockFlow | None) -> ClonedFunction:
+    """Blocks of one function as they are, with counts if there is a flow."""
+    order = tuple((row, 0) for row in rows.tolist())
+    if flow is None:
+        return ClonedFunction((), order, {}, {})
+    count = dict(zip(order, flow.count[rows].tolist(), strict=True))
+    first, past = (np.searchsorted(flow.edges.source, rows, side) for side in ("left", "right"))
+    edges = {}
+    for node, i, j in zip(order, first.tolist(), past.tolist(), strict=True):
+        leads = zip(flow.edges.target[i:j].tolist(), flow.edges.count[i:j].tolist(), strict=True)
+        edges[node] = {(target, 0): times for target, times in leads}
+    return ClonedFunction((), order, count, edges)
 
 
-def _counted(rows: I64, blocks: BlockMap, flow: BlockFlow) -> tuple[str, ...]:
-    """`g` and `h` lines of blocks of one function."""
-    edges = flow.edges
-    first, past = (np.searchsorted(edges.source, rows, side) for side in ("left", "right"))
+def _number(blocks: BlockMap, node: Node) -> str:
+    row, copy = node
+    return f"{blocks.identity[row]}.{copy}" if copy else str(blocks.identity[row])
+
+
+def _graph(laid: ClonedFunction, blocks: BlockMap) -> str:
+    """The `g` line of one function."""
     nodes = []
-    for row, i, j in zip(rows.tolist(), first.tolist(), past.tolist(), strict=True):
-        numbers = [blocks.identity[row], *blocks.identity[edges.target[i:j]]]
-        counts = [flow.count[row], *edges.count[i:j]]
-        pairs = zip(numbers, counts, strict=True)
-        nodes.append(",".join(f"{block}:{count}" for block, count in pairs))
+    for node in laid.order:
+        counts = [(node, laid.count[node]), *laid.edges[node].items()]
+        nodes.append(",".join(f"{_number(blocks, each)}:{times}" for each, times in counts))
+    return f"g {' '.join(nodes)}"
+
+
+def _hashes(rows: I64, blocks: BlockMap) -> tuple[str, ...]:
+    """The `h` line of blocks of one function, if they have hashes.
+
+    A clone can have none (LLVM: llvm/include/llvm/CodeGen/BasicBlockSectionsProfileReader.h,
+    CFGProfile): its count goes with its block's.
+    """
     hashed = rows[blocks.hash[rows] != 0]
     pairs = zip(blocks.identity[hashed].tolist(), blocks.hash[hashed].tolist(), strict=True)
     hashes = [f"{block}:{value:x}" for block, value in pairs]
-    return (f"g {' '.join(nodes)}", *([f"h {' '.join(hashes)}"] if hashes else []))
+    return (f"h {' '.join(hashes)}",) if hashes else ()
 
 
 def write_clusters(

@@ -73,16 +73,15 @@ class PropellerOutput(Output):
     )
 
     def __post_init__(self) -> None:
-        if self.counts and self.version == "0":
-            raise InputError(
-                "version 0 of Propeller's clusters holds no counts",
-                cure="Leave out --propeller-version 0 or --propeller-counts.",
-            )
-        if self.clone_paths and (self.counts or self.version == "0"):
-            raise InputError(
-                "clones of paths go with version 1 of Propeller's clusters, without counts",
-                cure="Leave out --propeller-clone-paths, or the other options.",
-            )
+        for asked, what, option in (
+            (self.counts, "counts", "--propeller-counts"),
+            (self.clone_paths, "clones", "--propeller-clone-paths"),
+        ):
+            if asked and self.version == "0":
+                raise InputError(
+                    f"version 0 of Propeller's clusters holds no {what}",
+                    cure=f"Leave out --propeller-version 0 or {option}.",
+                )
 
     @property
     def next_step(self) -> str:

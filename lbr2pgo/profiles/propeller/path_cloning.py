@@ -14,10 +14,11 @@ lib/CodeGen/BasicBlockPathCloning.cpp, IsValidCloning.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -43,6 +44,7 @@ _FEWEST = 10
 Node = tuple[int, int]
 """A row of the block map, and which copy of it: 0 is the block itself."""
 _Edges = dict[int, dict[int, float]]
+_Key = TypeVar("_Key")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,10 @@ class ClonedFunction:
     """Rows of the block map: the block before a path, and those that are cloned."""
     order: tuple[Node, ...]
     """All blocks and copies that are laid out; a block's copies are numbered as paths come."""
+    count: Mapping[Node, int]
+    """How often each ran: a block and its copies together as often as the block did before."""
+    edges: Mapping[Node, Mapping[Node, int]]
+    """Where each led then, and how often, ordered; added up over copies, the edges before."""
 
 
 def clone_paths(
@@ -138,8 +144,9 @@ class _Paths:
     def __init__(self, flow: Flow, blocks: BlockMap, found: BlockFlow, layout: Layout) -> None:
         self.layout, self.onward = layout, _Onward(flow, blocks)
         self.size, self.count = blocks.size.tolist(), found.count.tolist()
-        is_indirect = blocks.metadata & INDIRECT_BRANCH != 0
-        self._ends, self._stays = is_indirect.tolist(), _that_stay(flow, blocks).tolist()
+        calls = _with_calls(flow, blocks)
+        self._calls, self._stays = calls.tolist(), _that_stay(calls, blocks).tolist()
+        self._ends = (blocks.metadata & INDIRECT_BRANCH != 0).tolist()
         self.owner: dict[int, int] = {}
         """The function that each block is laid out in, by its place there."""
         self.behind: dict[int, int] = {}
@@ -205,11 +212,14 @@ class _Paths:
         return best
 
     def _shares(self, before: int, path: list[int]) -> dict[int, float]:
-        """Where the last block of a path goes, as parts of how often it runs."""
+        """Where the last block of a path goes, as parts of how often it runs.
+
+        Runs tell it, but not of a block with a call: there they end.
+        """
         block, leads = path[-1], self.edges[path[-1]]
         total = max(self.count[block], sum(leads.values()), 1)
         shares = {to: count / total for to, count in leads.items()}
-        is_run = all(after == each + 1 for each, after in pairwise(path))
+        is_run = all(after == each + 1 for each, after in pairwise(path)) and not self._calls[block]
         past = self.onward.share_past(before, path[0], len(path) - 1) if is_run else None
         if past is None or block + 1 not in shares:
             return shares
@@ -218,17 +228,22 @@ class _Paths:
         return {to: past if to == block + 1 else part * scale for to, part in shares.items()}
 
 
-def _that_stay(flow: Flow, blocks: BlockMap) -> Bools:
+def _with_calls(flow: Flow, blocks: BlockMap) -> Bools:
+    """(b,): blocks in which there are calls."""
+    code = flow.instructions
+    at = containing(code.address[np.isin(code.kind, CALLS)], blocks)
+    calls = np.zeros(len(blocks), np.bool_)
+    calls[at[at >= 0]] = True
+    return calls
+
+
+def _that_stay(calls: Bools, blocks: BlockMap) -> Bools:
     """(b,): blocks that can't be cloned: entries, landing pads, and calls that may lead to one.
 
     Labels stand around such calls, which clang can't have twice (LLVM: EH_LABEL). Which calls are
     meant the map does not say: in a function that has landing pads, any may be.
     """
     is_pad = blocks.metadata & LANDING_PAD != 0
-    code = flow.instructions
-    at = containing(code.address[np.isin(code.kind, CALLS)], blocks)
-    calls = np.zeros(len(blocks), np.bool_)
-    calls[at[at >= 0]] = True
     has_pads = np.isin(blocks.function, blocks.function[is_pad])
     stays: Bools = blocks.is_entry | is_pad | (calls & has_pads)
     return stays
@@ -253,7 +268,18 @@ class _Function:
         order = self._laid_out()
         if not cloned or _taken(order, self._edges) >= before:
             return None
-        return ClonedFunction(tuple(cloned), tuple(order))
+        return ClonedFunction(tuple(cloned), tuple(order), *self._rounded())
+
+    def _rounded(self) -> tuple[dict[Node, int], dict[Node, dict[Node, int]]]:
+        """Whole counts of nodes and edges; those of one block or of one edge add up as before."""
+        parts = {(node, to): n for node, leads in self._edges.items() for to, n in leads.items()}
+        edges: dict[Node, dict[Node, int]] = {node: {} for node in self._count}
+        for (node, to), times in sorted(
+            _whole(parts, lambda edge: (edge[0][0], edge[1][0])).items()
+        ):
+            if times:
+                edges[node][to] = times
+        return _whole(self._count, lambda node: node[0]), edges
 
     def _clone(self, path: ClonedPath) -> bool:
         """Clone a path, unless most of what it was chosen for has gone with another one."""
@@ -266,14 +292,24 @@ class _Function:
             self._copies[row] += 1
             plain, clone = (row, 0), (row, self._copies[row])
             self._edges[previous][clone] = self._count[clone] = count
-            self._count[plain] = max(self._count[plain] - count, 0.0)
-            moved = {(to, 0): count * share for to, share in shares.items()}
-            for to, times in moved.items():
-                self._edges[plain][to] = max(self._edges[plain].get(to, 0.0) - times, 0.0)
+            self._count[plain] -= count
+            moved = self._moved(plain, {to: count * share for to, share in shares.items()})
             if i + 1 < len(path.cloned):
                 count = moved.pop((path.cloned[i + 1], 0))
             self._edges[clone], previous = moved, clone
         return True
+
+    def _moved(self, plain: Node, wanted: Mapping[int, float]) -> dict[Node, float]:
+        """What now leads on from a clone in place of its block; never more than led on there.
+
+        A clone goes where its block goes by then, be it to another clone (LLVM:
+        lib/CodeGen/BasicBlockPathCloning.cpp, CloneMachineBasicBlock).
+        """
+        left = self._edges[plain]
+        moved = {to: min(wanted.get(to[0], 0.0), there) for to, there in left.items()}
+        for to, times in moved.items():
+            left[to] -= times
+        return moved
 
     def _laid_out(self) -> list[Node]:
         """Blocks and clones in their new order."""
@@ -294,6 +330,19 @@ class _Function:
             np.array([0, len(edges)]), source, target, weight.astype(np.uint64),
         )  # fmt: skip
         return [nodes[i] for i in order.tolist()]
+
+
+def _whole(parts: Mapping[_Key, float], owner: Callable[[_Key], object]) -> dict[_Key, int]:
+    """Parts rounded so that those of one owner keep their sum: the largest remainders go up."""
+    owned: dict[object, list[_Key]] = defaultdict(list)
+    for key in parts:
+        owned[owner(key)].append(key)
+    whole = {key: int(part) for key, part in parts.items()}
+    for keys in owned.values():
+        missing = round(sum(parts[key] for key in keys)) - sum(whole[key] for key in keys)
+        for key in sorted(keys, key=lambda each: whole[each] - parts[each])[:missing]:
+            whole[key] += 1
+    return whole
 
 
 def _ordered(paths: Sequence[ClonedPath]) -> Iterator[ClonedPath]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -56,7 +58,8 @@ COLD = "".join(
     for n in range(400)
 )
 """So that there is room for clones, which may take a share of all code."""
-FLAGS = ("-O2", "-g1", "-ffunction-sections", "-fuse-ld=lld", "-Wl,--build-id")
+COMPILED = ("-O2", "-g1", "-ffunction-sections")
+LINKED = ("-fuse-ld=lld", "-Wl,--build-id")
 
 
 def path(before: int, *cloned: int, shares: tuple[dict[int, float], ...] = ()) -> ClonedPath:
@@ -113,6 +116,49 @@ def test_flow_is_the_same_with_clones() -> None:
     assert made._count[4, 1] == 20.0
     into = sum(count for leads in made._edges.values() for to, count in leads.items() if to[0] == 4)
     assert into == 50.0
+
+
+def test_a_clone_goes_where_its_block_goes_by_then() -> None:
+    """So does clang's: 3 leads to the clone of 4 when it is cloned."""
+    made = function(DIAMOND)
+    assert made._clone(path(3, 4))
+    assert made._clone(path(2, 3, shares=({4: 0.5},)))
+    assert made._edges[3, 1] == {(4, 1): 20.0}
+    assert made._edges[3, 0] == {(4, 1): 30.0}
+
+
+@given(st.data())
+def test_a_block_and_its_clones_run_as_often_as_the_block_did(data: st.DataObject) -> None:
+    """So do edges, to one or from it; each part is within one of what it was before rounding."""
+    pairs = st.tuples(st.integers(0, 6), st.integers(0, 6))
+    given_edges = data.draw(st.dictionaries(pairs, st.integers(1, 999), min_size=1))
+    made = function({edge: float(count) for edge, count in given_edges.items()})
+    before = {row: round(count) for (row, _), count in made._count.items()}
+    leads = {row: [to for source, to in given_edges if source == row] for row in before}
+    paths = []
+    for source, to in data.draw(st.lists(st.sampled_from(sorted(given_edges)), unique=True)):
+        rows = [to]
+        while len(rows) < 4 and (on := sorted(set(leads[rows[-1]]) - {source, *rows})):
+            rows.append(data.draw(st.sampled_from(on)))
+        odds = st.floats(0, 1)
+        shares = tuple({after: data.draw(odds) for after in leads[row]} for row in rows)
+        paths += [path(source, *rows, shares=shares)] if source not in rows else []
+    cloned = [each for each in module._ordered(paths) if made._clone(each)]
+    count, edges = made._rounded()
+    total, led = Counter[int](), Counter[tuple[int, int]]()
+    for (row, copy), times in count.items():
+        total[row] += times
+        assert abs(times - made._count[row, copy]) < 1
+        for (to, _), passed in edges[row, copy].items():
+            led[row, to] += passed
+    assert (total, led) == (before, given_edges)
+    assert len(count) == len(before) + sum(len(each.cloned) for each in cloned)
+
+
+def test_the_largest_remainders_go_up() -> None:
+    parts = {("a", 0): 1.4, ("a", 1): 0.9, ("a", 2): 0.7, ("b", 0): 2.0}
+    whole = {("a", 0): 1, ("a", 1): 1, ("a", 2): 1, ("b", 0): 2}
+    assert module._whole(parts, lambda key: key[0]) == whole
 
 
 def test_clones_stay_only_where_fewer_branches_are_taken() -> None:
@@ -229,29 +275,60 @@ def test_a_path_goes_on_as_the_runs_behind_its_jump_did(
     assert cloned(ONWARD, order=[0, 1, 3, 4, 5, 2], runs=runs) == paths
 
 
+def test_runs_do_not_tell_where_a_block_with_a_call_goes() -> None:
+    """There they end, and it never seemed to go on to the next block."""
+    order, runs = [0, 1, 3, 4, 5, 2], ((2, 3, 3, 400),)
+    edges = {**ONWARD, (3, 4): 600, (3, 5): 400}
+    assert cloned(edges, order=order, runs=runs) == ((2, 3, 5),)
+    by_edges = cloned(edges, order=order)
+    assert by_edges != ((2, 3, 5),)
+    assert cloned(edges, order=order, runs=runs, calls=(3,)) == by_edges
+
+
 def test_a_path_ends_with_an_indirect_branch() -> None:
     ends = {3: INDIRECT_BRANCH}
     assert cloned(ONWARD, order=[0, 1, 3, 4, 5, 2], metadata=ends) in (((2, 3),), ())
 
 
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A program with a block map, what compiles it, and what was recorded of it."""
+
+    compile: tuple[object, ...]
+    program: Path
+    recording: Path
+
+
+Build = Callable[..., Built]
+
+
+@pytest.fixture
+def build(tmp_path: Path, tool: Tool, run: Run) -> Build:
+    def made(compiler: str, *flags: object) -> Built:
+        source = tmp_path / ("a.c" if compiler == "clang-22" else "a.cc")
+        source.write_text(MERGING + COLD)
+        compile_it = (tool(compiler), *COMPILED, source)
+        mapped, recording = tmp_path / "mapped", tmp_path / "perf.data"
+        run(*compile_it, *LINKED, *flags, "-fbasic-block-address-map", "-o", mapped)
+        run(*lbr2pgo("record", "--emulate", "-c", 997, "-o", recording, "--", mapped, 20000))
+        return Built(compile_it, mapped, recording)
+
+    return made
+
+
 @pytest.mark.parametrize("compiler", ["clang-22", "clang++-22"])
 def test_clang_clones_the_paths_and_takes_fewer_branches(
-    tmp_path: Path, tool: Tool, run: Run, compiler: str
+    tmp_path: Path, run: Run, build: Build, compiler: str
 ) -> None:
-    source = tmp_path / ("a.c" if compiler == "clang-22" else "a.cc")
-    source.write_text(MERGING + COLD)
-    build = (tool(compiler), *FLAGS, source)
-    mapped, recording = tmp_path / "mapped", tmp_path / "perf.data"
-    run(*build, "-fbasic-block-address-map", "-o", mapped)
-    run(*lbr2pgo("record", "--emulate", "-c", 997, "-o", recording, "--", mapped, 20000))
-    made = []
+    built, made = build(compiler), []
     for name, asked in (("plain", ()), ("cloned", ("--propeller-clone-paths",))):
         clusters, order, out = (tmp_path / f"{name}{end}" for end in (".cc", ".ld", ""))
         to = ("--propeller-cc", clusters, "--propeller-ld", order, *asked)
-        run(*lbr2pgo("convert", recording, "--binary", mapped, *to))
+        run(*lbr2pgo("convert", built.recording, "--binary", built.program, *to))
         assert ("\np " in clusters.read_text()) == (name == "cloned")
         links = f"-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}"
-        done = run(*build, f"-fbasic-block-sections=list={clusters}", links, "-o", out)
+        use = f"-fbasic-block-sections=list={clusters}"
+        done = run(*built.compile, *LINKED, use, links, "-o", out)
         assert done.stderr == ""  # it warns of paths that are none, and ends with 0
         made.append(out)
     said = run(*lbr2pgo("measure", "--runs", 0, "--format", "json", *made, "--", 3000)).stdout
@@ -261,11 +338,71 @@ def test_clang_clones_the_paths_and_takes_fewer_branches(
     assert cloned["ratios"]["taken"] < 0.98
     sizes = [each["size"]["text"] for each in answer["programs"]]
     assert sizes[0] < sizes[1] < sizes[0] * (1 + MOST_GROWTH)
-    checked = run(*lbr2pgo("check", clusters, "--binary", mapped), check=False)
+    checked = run(*lbr2pgo("check", clusters, "--binary", built.program), check=False)
     assert "stale" in checked.stdout
 
 
-@pytest.mark.parametrize("others", [{"version": "0"}, {"counts": True}])
-def test_clones_go_with_version_1_alone(others: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="clones of paths go with version 1"):
-        PropellerOutput(Path("x"), clone_paths=True, **others)
+def lines_of(clusters: Path, function: str) -> dict[str, str]:
+    """Lines of one function, by their first letters; the last of each letter."""
+    own = clusters.read_text().split(f"\nf {function}\n")[1].split("\nf ")[0]
+    return {line[0]: line for line in own.splitlines()}
+
+
+def test_clang_has_the_counts_of_clones(tmp_path: Path, tool: Tool, run: Run, build: Build) -> None:
+    """It writes what it read of `g` lines into the map, if asked to; of edges, by block alone."""
+    built = build("clang-22", "-mllvm", "-emit-bb-hash")
+    options = ("--propeller-clone-paths", "--propeller-counts")
+    asked = {"clones": options[:1], "counts": options[1:], "both": options}
+    for name, words in asked.items():
+        to = ("--propeller-cc", tmp_path / name, *words)
+        run(*lbr2pgo("convert", built.recording, "--binary", built.program, *to))
+        use = f"-fbasic-block-sections=list={tmp_path / name}"
+        assert run(*built.compile, use, "-c", "-o", tmp_path / f"{name}.o").stderr == ""
+    objects = {name: (tmp_path / f"{name}.o").read_bytes() for name in asked}
+    assert objects["both"] == objects["clones"] != objects["counts"]
+
+    assert lines_of(tmp_path / "both", "main") == lines_of(tmp_path / "counts", "main")
+    mixed, before = (lines_of(tmp_path / name, "mixed") for name in ("both", "counts"))
+    assert "." not in mixed["h"]
+    assert sorted(mixed["h"].split()) == sorted(before["h"].split())
+    nodes, plain = (graph_of(each["g"]) for each in (mixed, before))
+    assert list(nodes) == mixed["c"].split()[1:]
+    assert any("." in to for leads in nodes.values() for to in leads)
+    assert added_up(nodes) == added_up(plain)
+
+    mapped = tmp_path / "laid"
+    asked_map = ("-mllvm", "-pgo-analysis-map=all", "-mllvm", TELLING)
+    run(*built.compile, *LINKED, use, "-fbasic-block-address-map", *asked_map, "-o", mapped)
+    said = run(tool("llvm-readobj-22"), "--bb-addr-map", "--elf-output-style=JSON", mapped).stdout
+    maps = (each["Function"] for each in json.loads(said)[0]["BBAddrMap"])
+    read = next(each for each in maps if each["Name"] == "mixed")["PGO analyses"]["PGO BB entries"]
+    told = [leads[node] for node, leads in nodes.items()]
+    assert [each["PostLink Frequency"] for each in read[: len(told)]] == told
+    for (node, leads), each in zip(nodes.items(), read, strict=False):
+        led = {to["ID"]: to["PostLink Probability"] for to in each["Successors"]}
+        own = {int(to.split(".")[0]): n for to, n in leads.items() if to != node}
+        assert {to: n for to, n in led.items() if n} == own, node
+
+
+TELLING = "-pgo-analysis-map-emit-bb-sections-cfg"
+
+
+def graph_of(line: str) -> dict[str, dict[str, int]]:
+    """What a `g` line says of each block: how often it ran, by its own number, and led on."""
+    nodes = (dict(pair.split(":") for pair in node.split(",")) for node in line.split()[1:])
+    return {next(iter(node)): {to: int(n) for to, n in node.items()} for node in nodes}
+
+
+def added_up(nodes: dict[str, dict[str, int]]) -> Counter[tuple[str, str]]:
+    """The same without clones, which count with their blocks."""
+    total: Counter[tuple[str, str]] = Counter()
+    for node, counts in nodes.items():
+        for to, times in counts.items():
+            total[node.split(".")[0], to.split(".")[0]] += times
+    return total
+
+
+def test_clones_go_with_version_1_alone() -> None:
+    with pytest.raises(InputError, match=r"version 0 .* holds no clones") as refused:
+        PropellerOutput(Path("x"), clone_paths=True, version="0")
+    assert "--propeller-clone-paths" in (refused.value.cure or "")
