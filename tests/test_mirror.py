@@ -47,7 +47,6 @@ TESTED_AS_A_WHOLE = {
     "fleet/counting.py": "fleet/test_fleet.py",
     "fleet/fleet_files.py": "fleet/test_fleet.py",
     "fleet/runners.py": "fleet/test_fleet.py",
-    "sources/perf_script/_brstack_lines.pyx": "sources/perf_script/test__brstack_samples.py",
     "program/blocks/binary_context.py": "program/blocks/test_basic_blocks.py",
     "profiles/bolt/fdata/fdata_tables.py": "profiles/bolt/fdata/test_fdata_text.py",
     "profiles/bolt/fdata/sum_fdata.py": "fleet/test_merge.py",

@@ -76,14 +76,16 @@ class Sample:
     """Counter values; only the first is written without FORMAT_GROUP."""
     rest: bytes = b""
     """What stands behind the stack."""
+    address: int = 0xADD
+    """Of data."""
     without_hw_index: bool = False
 
     def encode(self, event: Event) -> bytes:
         parts = {
             IDENTIFIER: _u64(self.sample_id), IP: _u64(self.ip),
-            TID: struct.pack("<ii", self.pid, self.tid), TIME: _u64(self.time), ADDR: _u64(0xADD),
-            ID: _u64(self.sample_id), STREAM_ID: _u64(5), CPU: _u64(self.cpu), PERIOD: _u64(1009),
-            READ: self._read(event.read_format),
+            TID: struct.pack("<ii", self.pid, self.tid), TIME: _u64(self.time),
+            ADDR: _u64(self.address), ID: _u64(self.sample_id), STREAM_ID: _u64(5),
+            CPU: _u64(self.cpu), PERIOD: _u64(1009), READ: self._read(event.read_format),
             CALLCHAIN: _u64(len(self.callchain), *self.callchain),
             RAW: self._raw(), BRANCH_STACK: self._branch_stack(event.branch_sample_type),
         }  # fmt: skip

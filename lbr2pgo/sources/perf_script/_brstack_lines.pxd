@@ -23,12 +23,20 @@ cdef struct Prefix:
     bint has_time
     bint has_event
     bint has_ip
+    bint has_data  # an address of data, or its source; both make an access
+    bint has_access
+    # What only the whole file tells: a lone ip of digits behind data may be a weight, and one of
+    # sixteen that has a blank too little may be an address of data.
+    bint may_be_weight
+    bint may_be_of_data
     bint is_narrow  # ip is a lone number that could only be an address by its digits
     int32_t pid  # -1 if there is none
     int32_t tid  # -1 if there is none
     int32_t cpu  # -1 if there is none
     uint64_t time  # nanoseconds
     uint64_t ip
+    uint64_t address  # of the data, and
+    uint64_t data_source  # what was done with it, if there is an access
     uint64_t event  # hash of its name, which stands at
     Py_ssize_t event_start
     Py_ssize_t event_end

@@ -3,7 +3,14 @@
 perf prints, each if asked for with `-F` (perf: tools/perf/builtin-script.c
 perf_sample__fprintf_start, process_event; v4.3 to v6.14)::
 
-    COMM PID/TID [CPU] MISC SECONDS.FRACTION: PERIOD EVENT: IP SYMBOL (DSO)  ENTRY  ENTRY …
+    COMM PID/TID [CPU] MISC SECONDS.FRACTION: PERIOD EVENT: DATA WEIGHT IP SYMBOL (DSO)  ENTRY …
+
+DATA is, with `-F addr,data_src` (perf_sample__fprintf_addr, data_src__fprintf)::
+
+    ADDRESS SOURCE |OP LOAD|LVL L1 hit|SNP None|TLB L1 or L2 hit|LCK No|BLK  N/A
+
+An address without a source says nothing, and is passed over. Behind nothing but a pid it looks as a
+sample's own, which it is taken for.
 
 and of each entry of the branch stack (print_bstack_flags there, and util/branch.c)::
 
@@ -13,8 +20,9 @@ FROM and TO are `0x4005c8`, with `-F +dso` followed by `(/path of/the file)`, or
 `symbol+0x1c` or `[unknown]`. Text that was edited for llvm-profgen may have nothing but FROM/TO.
 
 COMM, EVENT, symbols and paths may hold blanks, slashes and parentheses. So what stands before the
-stack is read from its firm points: the time, the colon after the event, and the width of an
-address (17 columns, blanks counted); an entry from its flags, which hold none of them.
+stack is read from its firm points: the time, the colon after the event, the words `|OP`, and the
+width of an address (17 columns, blanks counted, and 16 of one of data); an entry from its flags,
+which hold none of them.
 """
 
 import cython
@@ -44,8 +52,9 @@ cdef enum:
     LONGEST_NAME = 5000
     # A line has no prefix if its first words beyond these are not its stack.
     MOST_WORDS = 64
-    # perf prints a blank and `%16lx`.
+    # perf prints a blank and `%16lx`; of data, without the blank.
     ADDRESS_WIDTH = 17
+    DATA_WIDTH = 16
     # `%10lu`; a pid is `%5d` or `%7d` and has seven digits at most.
     PERIOD_WIDTH = 10
     PID_DIGITS = 7
@@ -646,6 +655,83 @@ cdef Py_ssize_t _find_address(
     return NO_WORD
 
 
+cdef Py_ssize_t _find_source(
+    const uint8_t *text, const Words *words, Py_ssize_t first
+) noexcept nogil:
+    """Index of the word `|OP` behind the number that it explains, NO_WORD if there is none."""
+    cdef Py_ssize_t i
+    for i in range(first + 1, words.count):
+        if starts_with(text, words.start[i], words.end[i], b"|OP", 3):
+            return i
+    return NO_WORD
+
+
+cdef Py_ssize_t _read_access(
+    const uint8_t *text, const Words *words, Py_ssize_t first, Py_ssize_t number, Prefix *prefix
+) noexcept nogil:
+    """Read the data's source, which is the word `number`, and the address before it.
+
+    Returns the index of their first word. No blank stands between the two, so they may be one word;
+    one before the source tells that no address is printed.
+    """
+    cdef Py_ssize_t start = words.start[number], end = words.end[number]
+    cdef Py_ssize_t found = number, address_end = end - DATA_WIDTH
+    if start >= address_end:
+        if number == first or _width(words, number) > DATA_WIDTH:
+            return number
+        found = number - 1
+        address_end = words.end[found]
+    else:
+        start = address_end
+    prefix.has_access = (
+        read_hex(text, words.start[found], address_end, &prefix.address) == address_end
+        and read_hex(text, start, end, &prefix.data_source) == end
+    )
+    if not prefix.has_access:
+        prefix.address = prefix.data_source = 0
+    return found
+
+
+cdef bint _is_of_data(
+    const uint8_t *text, const Words *words, Py_ssize_t first, Py_ssize_t i, Prefix *prefix
+) noexcept nogil:
+    """Whether an address is one of data, behind the time or the event, rather than the sample's.
+
+    Then it lacks a blank: perf prints two before the sample's. One with all digits may lack it for
+    having been edited, if no other address follows.
+    """
+    if not 0 < first <= i <= first + 1 or _width(words, i) != ADDRESS_WIDTH:
+        return False
+    prefix.may_be_of_data = (
+        words.end[i] - words.start[i] == MOST_HEX_DIGITS
+        and _find_wide_address(text, words, i + 1) == NO_WORD
+    )
+    return not prefix.may_be_of_data
+
+
+cdef Py_ssize_t _find_ip_behind(
+    const uint8_t *text, const Words *words, Py_ssize_t first, Prefix *prefix
+) noexcept nogil:
+    """Index of the sample's address behind what is told of its data, or NO_WORD.
+
+    Weights stand before it, the first of which may be as wide.
+    """
+    cdef Py_ssize_t i, found = _find_wide_address(text, words, first)
+    if found == NO_WORD:
+        return NO_WORD
+    i = found
+    while (
+        i + 1 < words.count and _is_decimal(text, words.start[i], words.end[i])
+        and _width(words, i + 1) >= DATA_WIDTH
+        and _is_hex(text, words.start[i + 1], words.end[i + 1])
+    ):
+        i += 1
+    prefix.may_be_weight = (
+        i == found == words.count - 1 and _is_decimal(text, words.start[i], words.end[i])
+    )
+    return i if _width(words, i) >= ADDRESS_WIDTH else NO_WORD
+
+
 cdef bint _is_misc(const uint8_t *text, Py_ssize_t place, Py_ssize_t end) noexcept nogil:
     """Whether a word may be what `-F misc` prints: letters such as `U` or `KGH`."""
     cdef Py_ssize_t i
@@ -718,20 +804,32 @@ cdef Py_ssize_t read_prefix(
     whole file tells.
     """
     cdef Words words
-    cdef Py_ssize_t time, event, first, ip, head
+    cdef Py_ssize_t time, event, first, source, ip, head, data = NO_WORD
     memset(prefix, 0, sizeof(Prefix))
     prefix.pid = prefix.tid = prefix.cpu = -1
     _split(text, place, end, &words)
     time = _find_time(text, &words, prefix)
     event = _find_event(text, &words, time)
     first = max(time, event) + 1
-    ip = _find_address(text, &words, first, has_narrow_ips, prefix)
+    source = _find_source(text, &words, first)
+    if source == NO_WORD:
+        ip = _find_address(text, &words, first, has_narrow_ips, prefix)
+        if _is_of_data(text, &words, first, ip, prefix):
+            data = ip
+            ip = _find_ip_behind(text, &words, data + 1, prefix)
+    else:
+        data = _read_access(text, &words, first, source - 1, prefix)
+        ip = _find_ip_behind(text, &words, source + 1, prefix)
     head = words.count
-    if ip != NO_WORD:
+    if data != NO_WORD:
+        prefix.has_data = True
+        head = data
+    elif ip != NO_WORD:
         head = ip
+    if ip != NO_WORD:
         prefix.has_ip = True
         read_hex(text, words.start[ip], words.end[ip], &prefix.ip)
-    if time == NO_WORD and ip == NO_WORD and event < words.count - 1:
+    if time == NO_WORD and ip == NO_WORD and data == NO_WORD and event < words.count - 1:
         event = NO_WORD  # a word with a colon in some other text
     if event != NO_WORD:
         head = _name_start(text, &words, event, time)

@@ -13,6 +13,9 @@ class Survey:
     def is_hybrid(self) -> bool:
         """Whether the branch stack stands on a line of its own."""
     @property
+    def has_accesses(self) -> bool:
+        """Whether samples say which data they are of, and what was done with it."""
+    @property
     def has_symbols(self) -> bool:
         """Whether stacks hold symbols and no addresses."""
     @property
@@ -45,9 +48,9 @@ class ReadSamples(NamedTuple):
     """The n samples that end in a text, and their m entries."""
 
     samples: Records
-    """(n,): time, ip, weight, event and pid as in `BranchStacks`, and where each one's entries
-    (`end`) and its call stack (`frame_end`) end. Without times in the file, the place of the
-    sample's last line stands for one."""
+    """(n,): time, ip, weight, event and pid as in `BranchStacks`, address and data_source as its
+    accesses are, and where each one's entries (`end`) and its call stack (`frame_end`) end. Without
+    times in the file, the place of the sample's last line stands for one."""
     entries: U64
     """(m, 3): from, to, flags; in a file with symbols the hash of a name stands for its address."""
     frames: U64

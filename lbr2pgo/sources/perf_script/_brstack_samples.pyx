@@ -32,10 +32,10 @@ cdef enum:
 @cython.final
 cdef class Survey:
     cdef public bint is_timed
-    cdef readonly bint is_hybrid, has_seen_entries
+    cdef readonly bint is_hybrid, has_accesses, has_seen_entries
     cdef readonly list event_names, records
     cdef EntryForm _form
-    cdef bint _has_narrow_ips, _has_addresses, _has_symbols
+    cdef bint _has_narrow_ips, _has_data, _has_ips_behind_data, _has_addresses, _has_symbols
     cdef bint _has_lines, _begins_with_stack
     cdef bint _ends_with_number  # which may be a pid or a frame
     cdef Py_ssize_t _addresses  # lines with nothing else that end what was read
@@ -66,7 +66,10 @@ cdef class Survey:
         if part._begins_with_stack and self._previous == PREFIX:
             self._note_call_stack()
         self.is_hybrid |= part.is_hybrid
+        self.has_accesses |= part.has_accesses
         self._has_narrow_ips |= part._has_narrow_ips
+        self._has_data |= part._has_data
+        self._has_ips_behind_data |= part._has_ips_behind_data
         self._has_addresses |= part._has_addresses
         self._has_symbols |= part._has_symbols
         if part._has_lines:
@@ -126,9 +129,16 @@ cdef class Survey:
         self._has_addresses |= kind == STACK
         self._has_symbols |= kind == SYMBOLS
         self._has_narrow_ips |= prefix.is_narrow
+        self._has_data |= prefix.has_data
+        self._has_ips_behind_data |= (
+            prefix.has_data and prefix.has_ip and not prefix.may_be_weight
+        )
         self.is_timed |= prefix.has_time
+        self.has_accesses |= prefix.has_access
         if kind == PREFIX:
-            self.is_hybrid |= (prefix.has_time or prefix.has_event) and not prefix.has_ip
+            self.is_hybrid |= (
+                prefix.has_time or prefix.has_event or prefix.has_data
+            ) and not prefix.has_ip
             self._ends_with_number = words == 1 and prefix.has_pid
             self._addresses = self._addresses + 1 if _is_frame(&prefix) else 0
         elif words == 0:
@@ -147,6 +157,14 @@ cdef class Survey:
         """
         name = text[prefix.event_start:prefix.event_end]
         return self._add_event(prefix.event, name.decode("utf-8", "replace"))
+
+    cdef void settle(self, Prefix *prefix) noexcept nogil:
+        """Take an ip away that, as the whole file tells, is none."""
+        if (prefix.may_be_weight and not self._has_ips_behind_data) or (
+            prefix.may_be_of_data and self._has_data
+        ):
+            prefix.has_ip = False
+            prefix.ip = 0
 
     cdef void _note_call_stack(self) noexcept nogil:
         """Note that the line before a stack belongs to it: a frame, even if it is a lone number."""
@@ -210,6 +228,8 @@ cdef struct Sample:
     uint64_t time
     uint64_t ip
     uint64_t weight
+    uint64_t address
+    uint64_t data_source
     int64_t end  # of its entries
     int64_t frame_end
     int64_t event
@@ -228,8 +248,8 @@ cdef struct Losses:
 
 
 SAMPLE = np.dtype(
-    [("time", "u8"), ("ip", "u8"), ("weight", "u8"), ("end", "i8"), ("frame_end", "i8"),
-     ("event", "i8"),
+    [("time", "u8"), ("ip", "u8"), ("weight", "u8"), ("address", "u8"), ("data_source", "u8"),
+     ("end", "i8"), ("frame_end", "i8"), ("event", "i8"),
      ("pid", "i4"), ("tid", "i4"), ("cpu", "i4"), ("unused", "i4")]
 )
 
@@ -322,6 +342,8 @@ cdef class SampleReader:
         cdef LineKind kind = classify(text, start, end, self._survey._form, &body)
         if kind == STACK or kind == PREFIX or (kind == SYMBOLS and self._has_symbols):
             words = read_prefix(text, start, body, self._survey._has_narrow_ips, &prefix)
+            if prefix.may_be_weight or prefix.may_be_of_data:
+                self._survey.settle(&prefix)
             if kind == PREFIX:
                 return self._read_prefix_line(&prefix, words, place)
             return self._read_stack_line(text, kind, body, end, &prefix, words, place)
@@ -465,6 +487,8 @@ cdef class SampleReader:
             time=self._pending.last_time if self._survey.is_timed else <uint64_t>place,
             ip=prefix.ip,
             weight=max(self._pending.weight, <uint64_t>1),
+            address=prefix.address,
+            data_source=prefix.data_source,
             end=self._entry_count,
             frame_end=self._frame_count,
             event=self._survey.event_index(prefix),
@@ -482,11 +506,13 @@ cdef class SampleReader:
 
 cdef bint _is_frame(const Prefix *prefix) noexcept nogil:
     """Whether a line looks like one of a call stack: an address and nothing else is known."""
-    return prefix.has_ip and not (prefix.has_pid or prefix.has_time or prefix.has_event)
+    return prefix.has_ip and not (
+        prefix.has_pid or prefix.has_time or prefix.has_event or prefix.has_data
+    )
 
 
 cdef bint _is_sample(const Prefix *prefix, Py_ssize_t words) noexcept nogil:
     """Whether a line without a stack looks like the prefix of a sample."""
-    if prefix.has_time or prefix.has_event or prefix.has_ip:
+    if prefix.has_time or prefix.has_event or prefix.has_ip or prefix.has_data:
         return True
     return prefix.has_pid and words <= MOST_COMM_WORDS

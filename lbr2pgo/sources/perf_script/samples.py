@@ -23,7 +23,7 @@ from lbr2pgo.sources.perf_script._brstack_samples import (
 )
 from lbr2pgo.sources.text_lines import LineBuffer, Pieces
 from lbr2pgo.support import headway
-from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.arrays import I64, U64, Records
 from lbr2pgo.support.threads import in_order, threads
 
 _TIME_UNKNOWN = 2**64 - 1
@@ -58,7 +58,7 @@ def read_samples(
     is_in_turn = survey.is_hybrid or threads() == 1
     read = _read_in_turn if is_in_turn else _read_ahead
     for found in read(pieces, survey):
-        yield _batch(found, symbols, is_hybrid=survey.is_hybrid), found.losses
+        yield _batch(found, symbols, survey), found.losses
 
 
 def _read_in_turn(pieces: Pieces, survey: Survey) -> Generator[ReadSamples, None, None]:
@@ -112,9 +112,9 @@ def _set_last_time(found: ReadSamples, before: OpenSample) -> None:
         found.after.last_time = before.last_time
 
 
-def _batch(found: ReadSamples, symbols: SymbolAddresses | None, *, is_hybrid: bool) -> BranchStacks:
+def _batch(found: ReadSamples, symbols: SymbolAddresses | None, survey: Survey) -> BranchStacks:
     samples, entries = found.samples, found.entries
-    chains = CallChains(found.frames, _offsets(samples["frame_end"])) if is_hybrid else None
+    chains = CallChains(found.frames, _offsets(samples["frame_end"])) if survey.is_hybrid else None
     if symbols is not None:
         chains = None  # they hold addresses of the process, and stacks those of the image
         entries[:, :2] = symbols.addresses(entries[:, :2], found.offsets, found.names)
@@ -129,7 +129,12 @@ def _batch(found: ReadSamples, symbols: SymbolAddresses | None, *, is_hybrid: bo
         weight=samples["weight"].copy(),
         cpu=samples["cpu"].copy() if (samples["cpu"] >= 0).any() else None,
         chains=chains,
+        accesses=_accesses(samples) if survey.has_accesses else None,
     )
+
+
+def _accesses(samples: Records) -> U64:
+    return np.column_stack([samples["address"], samples["data_source"]])
 
 
 def _offsets(ends: I64) -> I64:

@@ -31,7 +31,8 @@ lines = st.lists(entries, min_size=1, max_size=40).map("  ".join)
 pieces = st.sampled_from(
     [b"0x", b"4005dc", b"/", b"P", b"/-", b"-", b" ", b"\n", b"\t", b":", b"(", b")", b"1.5: ",
      b"7/8", b"PERF_RECORD_MMAP2 ", b"[unknown]", b"+0x1c", b"#", b"\r", b"\xff", b"cycles: ",
-     b"/P/-/-/4", b" 0x10/0x20/P/-/-/4", b" 0x10/0x20", b"12\n"]
+     b"/P/-/-/4", b" 0x10/0x20/P/-/-/4", b" 0x10/0x20", b"12\n",
+     b"      4002838360", b"         5080022 ", b"|OP ", b"             100", b"ffff888100000010"]
 )  # fmt: skip
 texts = st.lists(pieces, max_size=60).map(b"".join)
 
@@ -79,6 +80,7 @@ def test_any_bytes_are_read_without_harm(content: bytes) -> None:
 def facts(survey: Survey) -> tuple[object, ...]:
     return (
         survey.is_timed, survey.is_hybrid, survey.has_symbols, survey.event_names, survey.records,
+        survey.has_accesses,
     )  # fmt: skip
 
 
@@ -97,6 +99,7 @@ def test_a_survey_may_be_made_in_parts(first: bytes, second: bytes, third: bytes
     samples = [SampleReader(s).read(b"".join(chunks), 0, OpenSample()) for s in (merged, in_turn)]
     assert stacks(samples[0]) == stacks(samples[1])
     assert samples[0].losses == samples[1].losses
+    assert samples[0].samples.tolist() == samples[1].samples.tolist()
 
 
 @settings(max_examples=200)
@@ -110,7 +113,7 @@ def test_it_does_not_show_where_a_text_was_cut(content: bytes, at: int) -> None:
     one = reader.read(first, 0, OpenSample())
     two = reader.read(second, cut, one.after)
     assert stacks(one) + stacks(two) == stacks(whole)
-    for name in ("pid", "tid", "time", "event", "ip", "weight"):
+    for name in ("pid", "tid", "time", "event", "ip", "weight", "address", "data_source"):
         halves = one.samples[name].tolist() + two.samples[name].tolist()
         assert halves == whole.samples[name].tolist()
     for reason, count in whole.losses.items():
