@@ -106,6 +106,13 @@ def _add_profile(stages: _Stages[argparse.ArgumentParser]) -> None:
     parser = stages.add_parser("profile", help="a written profile, whatever its format")
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--function", metavar="F", help="only this function")
+    parser.add_argument(
+        "--inlining", action="store_true",
+        help="what clang would inline by a sample profile",
+    )  # fmt: skip
+    parser.add_argument(
+        "--binary", type=executable, metavar="ELF", help="tells how large that is, for --inlining"
+    )
     parser.set_defaults(run=run_profile)
 
 
@@ -233,8 +240,11 @@ def run_provenance(args: argparse.Namespace) -> int:
 
 def run_profile(args: argparse.Namespace) -> int:
     """Show a written profile."""
-    from lbr2pgo.dumping import profile
+    from lbr2pgo.dumping import inlining, profile
 
+    if args.inlining:
+        _print(inlining.lines(args.file, args.function, args.binary))
+        return 0
     _print(profile.lines(args.file, args.function))
     return 0
 
