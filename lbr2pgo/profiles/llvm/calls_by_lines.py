@@ -29,7 +29,7 @@ def with_calls(
     sources = distinct(sources[sources >= table.address[0]])
     found, place = debug.places(sources)
     word = found.discriminator[place]
-    node = _nodes(table, sources, found.scope[place], found.scopes)
+    node = nodes_by_lines(table, sources, found.scope[place], found.scopes)
     kept = (probe_kind(word) > 0) & (node >= 0)
     address, word = np.append(table.address, sources[kept]), word[kept]
     order = np.argsort(address, kind="stable")
@@ -44,7 +44,7 @@ def with_calls(
     )
 
 
-def _nodes(table: ProbeTable, sources: PlacedAddresses, scope: I32, scopes: Scopes) -> I64:
+def nodes_by_lines(table: ProbeTable, sources: PlacedAddresses, scope: I32, scopes: Scopes) -> I64:
     """The function in the tree that each instruction is in, -1 where the tree has none.
 
     It is the one at the same calls, from the function on that has the probe before: names are

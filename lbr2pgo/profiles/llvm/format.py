@@ -109,11 +109,10 @@ class LlvmOutput(Output):
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
         is_by_context = self._is_by_context(work)
-        if self.vtables and (by_probes or is_by_context):
+        if self.vtables and is_by_context:
             raise OutputError(
-                "no sample profile was written: virtual tables are told by source line, and "
-                "without contexts",
-                cure="Add --probes off --contexts off, or leave out --vtables.",
+                "no sample profile was written: virtual tables are told without contexts",
+                cure="Add --contexts off, or leave out --vtables.",
             )
         write = self._write_contexts if is_by_context else self._write_flat
         return write(work, by_probes=by_probes)
