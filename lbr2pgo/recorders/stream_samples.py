@@ -46,7 +46,7 @@ def sample_batches(
 def _branches(stream: Stream, at: I64, event: int) -> BranchStacks:
     """Call stacks are the interrupted instruction alone unless they were recorded."""
     words = stream.words()
-    ends = at // 8 + (words[at // 8] >> np.uint64(32)).astype(np.int64) // 8
+    ends = _ends(words, at)
     ip_at = at // 8 + _BODY + 1
     entries_at = ip_at + words[ip_at - 1].astype(np.int64)
     return BranchStacks(
@@ -63,18 +63,36 @@ def _branches(stream: Stream, at: I64, event: int) -> BranchStacks:
 
 
 def _misses(stream: Stream, at: I64, event: int) -> BranchStacks:
-    return _without_branches(stream, at, event, _field(stream, at, 0))
+    ip = _field(stream, at, 0)
+    return _without_branches(stream, at, event, ip, CallChains(ip, np.arange(len(at) + 1)))
 
 
 def _accesses(stream: Stream, at: I64, event: int) -> BranchStacks:
     ip, address, is_store = (_field(stream, at, i) for i in range(3))
     source = np.where(is_store, np.uint64(DATA_STORE), np.uint64(DATA_LOAD))
-    return _without_branches(stream, at, event, ip, np.stack([address, source], axis=1))
+    accesses = np.stack([address, source], axis=1)
+    return _without_branches(stream, at, event, ip, _with_callers(stream, at), accesses)
+
+
+def _with_callers(stream: Stream, at: I64) -> CallChains:
+    """The call stacks of accesses: the instruction, and the return addresses behind all else."""
+    words = stream.words()
+    ip_at = at // 8 + _BODY
+    callers_at, ends = ip_at + 3, _ends(words, at)
+    first, past = np.stack((ip_at, callers_at), axis=1), np.stack((ip_at + 1, ends), axis=1)
+    frames = np.asarray(words[numbers_in(first.ravel(), past.ravel())])
+    return CallChains(frames, offsets_of(1 + ends - callers_at))
 
 
 _READERS = {
     RecordKind.SAMPLE: _branches, RecordKind.MISS: _misses, RecordKind.ACCESS: _accesses,
 }  # fmt: skip
+
+
+def _ends(words: U64, at: I64) -> I64:
+    """Behind the last word of each record."""
+    ends: I64 = at // 8 + (words[at // 8] >> np.uint64(32)).astype(np.int64) // 8
+    return ends
 
 
 def _field(stream: Stream, at: I64, number: int) -> U64:
@@ -83,7 +101,7 @@ def _field(stream: Stream, at: I64, number: int) -> U64:
 
 
 def _without_branches(
-    stream: Stream, at: I64, event: int, ip: U64, accesses: U64 | None = None
+    stream: Stream, at: I64, event: int, ip: U64, chains: CallChains, accesses: U64 | None = None
 ) -> BranchStacks:
     n = len(at)
     return BranchStacks(
@@ -95,7 +113,7 @@ def _without_branches(
         event=np.full(n, event, np.int32),
         ip=runtime_addresses(ip),
         weight=np.ones(n, np.uint64),
-        chains=CallChains(ip, np.arange(n + 1)),
+        chains=chains,
         accesses=accesses,
     )
 

@@ -27,8 +27,16 @@ def sample(
     return record(RecordKind.SAMPLE, time, struct.pack(f"<{len(words)}Q", *words), tid=tid)
 
 
-def access(time: int, ip: int, address: int, is_store: bool = False, tid: int = 5) -> bytes:
-    return record(RecordKind.ACCESS, time, struct.pack("<QQQ", ip, address, is_store), tid=tid)
+def access(
+    time: int,
+    ip: int,
+    address: int,
+    is_store: bool = False,
+    tid: int = 5,
+    callers: tuple[int, ...] = (),
+) -> bytes:
+    words = (ip, address, is_store, *callers)
+    return record(RecordKind.ACCESS, time, struct.pack(f"<{len(words)}Q", *words), tid=tid)
 
 
 def miss(time: int, address: int) -> bytes:

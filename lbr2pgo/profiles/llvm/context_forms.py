@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lbr2pgo.profiles.llvm.contexts.context_trees import Lost
     from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
     from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
+    from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads
     from lbr2pgo.profiles.llvm.profile_table import ProfileTable
     from lbr2pgo.profiles.work import Work
     from lbr2pgo.support.addresses import PlacedAddresses
@@ -124,11 +125,18 @@ def _lost(work: Work, *, by_probes: bool) -> tuple[Lost, Bools]:
 
 
 def context_profile(
-    work: Work, depth: int | None, longest_repeat: int | None, *, by_probes: bool, is_nested: bool
+    work: Work,
+    depth: int | None,
+    longest_repeat: int | None,
+    *,
+    by_probes: bool,
+    is_nested: bool,
+    with_vtables: bool = False,
 ) -> ContextProfile | ProfileTable:
     """The profile, with contexts nested into functions or in brackets: see `ContextShape`.
 
-    None are limits that are not set.
+    None are limits that are not set. Raises OutputError where nothing says which virtual tables
+    were used.
     """
     from lbr2pgo.profiles.llvm.contexts._contexts import NO_LIMIT
     from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
@@ -136,8 +144,16 @@ def context_profile(
     contexts = _contexts(work, by_probes=by_probes)
     limits = (NO_LIMIT if n is None else n for n in (longest_repeat, depth))
     with work.timings.stage("find contexts"):
-        profile = contexts.profile(ContextShape(*limits))
+        loads = work.once(_vtable_loads) if with_vtables else None
+        profile = contexts.profile(ContextShape(*limits), loads)
     return _nested(work, profile, contexts) if is_nested else profile.without_ambiguous()
+
+
+def _vtable_loads(work: Work) -> ContextLoads:
+    from lbr2pgo.profiles.llvm.contexts.vtable_contexts import loads_by_context
+    from lbr2pgo.profiles.llvm.vtables import vtable_loads
+
+    return loads_by_context(vtable_loads(work), unwound(work), work.program)
 
 
 def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:

@@ -109,11 +109,6 @@ class LlvmOutput(Output):
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
         is_by_context = self._is_by_context(work)
-        if self.vtables and is_by_context:
-            raise OutputError(
-                "no sample profile was written: virtual tables are told without contexts",
-                cure="Add --contexts off, or leave out --vtables.",
-            )
         write = self._write_contexts if is_by_context else self._write_flat
         return write(work, by_probes=by_probes)
 
@@ -129,6 +124,10 @@ class LlvmOutput(Output):
             _count_lost(tallies, "llvm_runs", runs.start[held], runs.count[held], work)
         if not len(table):
             raise _nothing(tallies, by_probes=by_probes)
+        if self.vtables:
+            from lbr2pgo.profiles.llvm.vtables import with_vtables
+
+            table = with_vtables(table, work)
         with work.writing("sample profile"):
             self._write_table(table, work)
         notes = tuple(_notes(work, by_probes=by_probes))
@@ -143,7 +142,7 @@ class LlvmOutput(Output):
 
         profile = context_forms.context_profile(
             work, self.max_context_depth, self.max_recursion, by_probes=by_probes,
-            is_nested=self.contexts != "full",
+            is_nested=self.contexts != "full", with_vtables=self.vtables,
         )  # fmt: skip
         tallies = dict(context_forms.tallies(work, by_probes=by_probes))
         if self.form == "text" and (is_broken := _line_breaks(profile.names)).any():
@@ -197,10 +196,6 @@ class LlvmOutput(Output):
             text_table.write(table, self.path)
             return
         profile = table.tree()
-        if self.vtables:
-            from lbr2pgo.profiles.llvm.vtables import add_vtables
-
-            add_vtables(profile, work)
         if self.form == "text":
             from lbr2pgo.profiles.llvm import stable, text
 

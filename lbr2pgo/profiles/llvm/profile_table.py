@@ -13,6 +13,7 @@ from itertools import compress
 import numpy as np
 
 from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.vtable_counts import VtableCounts
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import add_at
@@ -66,7 +67,7 @@ class CallTargets:
 
 @dataclass(frozen=True, slots=True)
 class ProfileTable:
-    """A profile without calling contexts and virtual tables."""
+    """A profile without calling contexts in brackets."""
 
     names: tuple[str, ...]
     """No two the same."""
@@ -79,6 +80,8 @@ class ProfileTable:
     """(n,), in profiles of pseudo probes: hash of the control flow of each context's function."""
     attributes: U8 | None = None
     """(n,): of each context, such as SHOULD_BE_INLINED; None where a pre-inliner has not been."""
+    vtables: VtableCounts | None = None
+    """None where they were not asked for."""
 
     def __len__(self) -> int:
         """How many functions stand alone."""
@@ -107,7 +110,12 @@ class ProfileTable:
             self.is_fs,
             None if self.checksum is None else self.checksum[kept],
             None if self.attributes is None else self.attributes[kept],
+            self.vtables_at(np.where(kept, number[:-1], -1)),
         )  # fmt: skip
+
+    def vtables_at(self, place: I64) -> VtableCounts | None:
+        """The virtual tables if contexts (n,) are at other places, -1 for none."""
+        return None if self.vtables is None else self.vtables.moved(place)
 
     def with_those_below(self, contexts: Bools) -> Bools:
         """(n,): these contexts, and what was inlined into them or called from them."""
@@ -216,6 +224,8 @@ class ProfileTable:
             t.row.tolist(), t.callee.tolist(), t.count.tolist(), strict=True
         ):
             owners[row].add_call(places[row], self.names[callee], count)
+        if self.vtables is not None:
+            self.vtables.add_to(samples)
 
     def _functions(self, profile: SampleProfile) -> list[FunctionSamples]:
         """One for each context, hung into its parent, without its body."""

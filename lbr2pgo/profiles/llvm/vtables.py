@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from lbr2pgo.evidence.vtable_loads import VTABLE_LOADS, VtableLoads
+from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.profiles.llvm.calls_by_lines import with_calls
+from lbr2pgo.profiles.llvm.contexts.columns import location_of
+from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.probe_functions import probed_functions, probes_of
-from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
+from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.profiles.llvm.source_places import InlineContexts, inline_contexts, places_of
+from lbr2pgo.profiles.llvm.vtable_counts import VtableCounts
 from lbr2pgo.profiles.llvm.vtable_probes import probes_of_loads
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.program.code.loaded_calls import calls_through
@@ -34,8 +39,8 @@ def vtable_loads(work: Work) -> VtableLoads:
     return loads
 
 
-def add_vtables(profile: SampleProfile, work: Work) -> None:
-    """Add the virtual tables that code loaded from, where it stands in the profile's functions.
+def with_vtables(table: ProfileTable, work: Work) -> ProfileTable:
+    """The same with the virtual tables that code of its functions loaded from.
 
     As llvm-profgen does with --data-access-perftrace (LLVM:
     llvm/tools/llvm-profgen/ProfileGenerator.cpp), but for code of functions that the profile lacks;
@@ -43,17 +48,16 @@ def add_vtables(profile: SampleProfile, work: Work) -> None:
     """
     loads = vtable_loads(work)
     address = distinct(loads.ip)
-    found = (_by_probe if profile.is_probe_based else _by_line)(work, address)
+    found = (_by_line if table.checksum is None else _by_probe)(work, address)
+    symbols = distinct(loads.symbol)
     at = np.searchsorted(address, loads.ip)
-    columns = (found.context, found.line, found.discriminator)
-    rows = zip(*(column[at].tolist() for column in columns), loads.symbol.tolist(), strict=True)
-    names = work.program.symbols.names
-    for (context, line, discriminator, symbol), count in zip(
-        rows, loads.count.tolist(), strict=True
-    ):
-        function = found.function_in(profile, context)
-        if function is not None:
-            function.add_vtable((line, discriminator), names[symbol], count)
+    counts = VtableCounts(
+        found.context[at], found.line[at], found.discriminator[at],
+        np.searchsorted(symbols, loads.symbol), loads.count,
+        tuple(work.program.symbols.names[row] for row in symbols.tolist()),
+    )  # fmt: skip
+    place = np.append(_rows(table, found.contexts, found.names), -1)  # the last one for no context
+    return replace(table, vtables=counts.moved(place))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +70,15 @@ class _Found:
     """Or the number of a probe."""
     discriminator: I64
     contexts: InlineContexts
-    name: Callable[[int], str]
-    """Of the functions of these."""
-
-    def function_in(self, profile: SampleProfile, context: int) -> FunctionSamples | None:
-        """The function, or inlined copy of one, that a context is in the profile."""
-        if context < 0 or (function := int(self.contexts.function[context])) < 0:
-            return None
-        name, parent = self.name(function), int(self.contexts.parent[context])
-        if parent < 0:
-            return profile.functions.get(name)
-        caller = self.function_in(profile, parent)
-        if caller is None:
-            return None
-        location = int(self.contexts.line[context]), int(self.contexts.discriminator[context])
-        return caller.callsites.get(location, {}).get(name)
+    """Their functions are indices into the names, -1 for those without one."""
+    names: Sequence[str]
 
 
 def _by_line(work: Work, address: PlacedAddresses) -> _Found:
     found, place = work.debug.places(address)
     places = places_of(found, is_fs=uses_fs_discriminators(work.program))
     contexts, innermost = inline_contexts(places)
-    return _Found(innermost[place], *places.location(place), contexts, places.names.__getitem__)
+    return _Found(innermost[place], *places.location(place), contexts, places.names)
 
 
 def _by_probe(work: Work, address: PlacedAddresses) -> _Found:
@@ -98,13 +89,33 @@ def _by_probe(work: Work, address: PlacedAddresses) -> _Found:
     table = with_calls(table, placed_addresses(calls[calls > 0]), work.debug, work.compat)
     row = probes_of_loads(table, address, calls, program, work.debug)
     tree = table.tree
-    none = np.zeros(len(tree), np.int64)
-    site = tree.site.astype(np.int64)
-    contexts = InlineContexts(np.where(site > 0, tree.parent, -1), site, none, tree.function)
-    return _Found(
-        np.append(table.node, -1)[row].astype(np.int64),
-        np.append(table.index, 0)[row].astype(np.int64),
-        np.zeros(len(row), np.int64),
-        contexts,
-        tree.descriptors.name,
+    site, used = tree.site.astype(np.int64), distinct(tree.function[tree.function >= 0])
+    function = np.where(tree.function < 0, -1, np.searchsorted(used, tree.function))
+    contexts = InlineContexts(
+        np.where(site > 0, tree.parent, -1), site, np.zeros_like(site), function
     )
+    node, index = np.append(table.node, -1)[row], np.append(table.index, 0)[row]
+    return _Found(
+        node.astype(np.int64), index.astype(np.int64), np.zeros(len(row), np.int64), contexts,
+        tree.descriptors.names(used),
+    )  # fmt: skip
+
+
+def _rows(table: ProfileTable, contexts: InlineContexts, names: Sequence[str]) -> I64:
+    """The row of each of the contexts in the profile, -1 for none."""
+    c = table.contexts
+    known = RowSums()
+    outer = (c.parent + 1).astype(np.uint64)
+    location = location_of(c.line, c.discriminator)
+    known.add_rows(outer, location, c.name.astype(np.uint64), np.zeros_like(outer))
+    numbers = {name: number for number, name in enumerate(table.names)}
+    number = np.array([*(numbers.get(name, -1) for name in names), -1], np.int64)
+    name = number[contexts.function]
+    location = location_of(contexts.line, contexts.discriminator)
+    found = np.full(len(name) + 1, -1)  # the last one: of no parent
+    for level in levels(contexts.parent):
+        parent = contexts.parent[level]
+        rows = level[(name[level] >= 0) & ((parent < 0) | (found[parent] >= 0))]
+        outer = (found[contexts.parent[rows]] + 1).astype(np.uint64)
+        found[rows] = known.find_rows(outer, location[rows], name[rows].astype(np.uint64))
+    return found[:-1]

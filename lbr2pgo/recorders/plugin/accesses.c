@@ -1,5 +1,6 @@
 #include "accesses.h"
 
+#include "calls.h"
 #include "options.h"
 #include "process.h"
 #include "ring.h"
@@ -9,11 +10,16 @@ static __attribute__((noinline)) void sample_access(struct cpu *c, uint64_t ip, 
                                                     int is_store) {
     struct {
         struct record_header header;
-        uint64_t ip, address, is_store;
-    } sample = {.ip = ip, .address = address, .is_store = (uint64_t)is_store};
-    sample.header = (struct record_header){RECORD_ACCESS, sizeof sample, now(), c->tid, 0};
+        uint64_t ip, address, is_store, callers[CHAIN_MAX];
+    } sample;
+    sample.ip = ip;
+    sample.address = address;
+    sample.is_store = (uint64_t)is_store;
+    uint64_t callers = c->calls ? copy_callers(c->calls, sample.callers) : 0;
+    size_t size = (size_t)((uint8_t *)(sample.callers + callers) - (uint8_t *)&sample);
+    sample.header = (struct record_header){RECORD_ACCESS, (uint32_t)size, now(), c->tid, 0};
     c->until_access = jittered(c, options.accesses);
-    append_sample(c, &sample, sizeof sample);
+    append_sample(c, &sample, size);
 }
 
 // `data` is the address of the instruction.

@@ -12,6 +12,7 @@ from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discrim
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
+from lbr2pgo.profiles.llvm.vtable_counts import VtableCounts
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.sums import add_at
 
@@ -39,7 +40,9 @@ class ContextProfile:
         if kept.sum() == len(self):
             return self
         body, calls = self.table.lines_of(kept)
-        return replace(self, table=replace(self.table, body=body, calls=calls), has_samples=kept)
+        vtables = self.table.vtables_at(np.where(kept, np.arange(len(kept)), -1))
+        table = replace(self.table, body=body, calls=calls, vtables=vtables)
+        return replace(self, table=table, has_samples=kept)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -97,6 +100,7 @@ class ContextSamples:
         self._totals: list[tuple[I64, U64]] = []
         self._heads: list[tuple[I64, U64]] = []
         self._seen: list[tuple[I64, U8]] = []
+        self._vtables: VtableCounts | None = None
 
     def see(self, context: I64, attributes: U8) -> None:
         """Say that there are samples of contexts, and what their attributes are (bits)."""
@@ -116,6 +120,13 @@ class ContextSamples:
     def add_entries(self, context: I64, count: U64) -> None:
         """Add head samples of contexts."""
         self._heads.append((context, count))
+
+    def add_vtables(
+        self, context: I64, location: U64, vtable: I64, count: U64, names: tuple[str, ...]
+    ) -> None:
+        """Add loads from virtual tables, by their place among the names."""
+        place = line_and_discriminator(location)
+        self._vtables = VtableCounts(context, *place, vtable, count, names)
 
     def called(self, context: I64) -> tuple[I64, U64, I64]:
         """The callers of contexts, 0 for none, where in them these were called, and their names."""
@@ -140,7 +151,8 @@ class ContextSamples:
         if infers_calls:
             body = _raised(body, calls)
         body = replace(body, context=body.context - 1)
-        table = ProfileTable(names, self._made(total, head), body, calls, is_fs)
+        vtables = self._vtables and self._vtables.moved(np.arange(size) - 1)
+        table = ProfileTable(names, self._made(total, head), body, calls, is_fs, vtables=vtables)
         return ContextProfile(table, has_samples[1:].astype(np.bool_), attributes[1:])
 
     def _made(self, total: U64, head: U64) -> Contexts:

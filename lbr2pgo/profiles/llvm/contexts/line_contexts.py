@@ -26,6 +26,7 @@ from lbr2pgo.profiles.llvm.contexts.keys import (
     line_keys,
 )
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
+from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.sample_names import guid
@@ -58,12 +59,16 @@ class LineContexts:
         self._source = self._located(debug)
         self._callee, self.names = self._callees()
 
-    def profile(self, shape: ContextShape | None = None) -> ContextProfile:
+    def profile(
+        self, shape: ContextShape | None = None, loads: ContextLoads | None = None
+    ) -> ContextProfile:
         """Samples of all contexts."""
         finder = self._finder(shape or ContextShape())
         samples = ContextSamples(finder.keys.contexts)
         finder.add_runs(self._counts.runs, samples)
         finder.add_branches(self._counts.branches, self._callee, samples)
+        if loads is not None:
+            finder.add_loads(loads, samples)
         return samples.profile(self.names, is_fs=self._source.places.is_fs, infers_calls=True)
 
     def _finder(self, shape: ContextShape) -> _Finder:
@@ -273,6 +278,17 @@ class _Finder:
             location[caller] = location_of(line, words)
         calls = np.flatnonzero(callee >= 0)
         samples.add_heads(context[calls], location[calls], callee[calls], branches.count[calls])
+
+    def add_loads(self, loads: ContextLoads, samples: ContextSamples) -> None:
+        """Add virtual tables where instructions loaded from them."""
+        source = self.source
+        row = source.code.index_of(loads.ip)
+        context = self.contexts(loads.node, source.inline[row])
+        known = np.flatnonzero((context > 0) & (source.place[row] >= 0))
+        location = location_of(*source.places.location(source.place[row[known]]))
+        samples.add_vtables(
+            context[known], location, loads.vtable[known], loads.count[known], loads.names
+        )
 
     def inline_at(self, branches: ContextBranches) -> I64:
         """The inlined function that each branch comes from, -1 for none."""

@@ -51,7 +51,7 @@ def nested(profile: ContextProfile) -> ProfileTable:
     np.bitwise_or.at(attributes, place[known], profile.attributes[known])
     return replace(
         table, contexts=contexts, body=body, calls=calls, attributes=attributes,
-        checksum=table.checksums_of(contexts.name),
+        checksum=table.checksums_of(contexts.name), vtables=table.vtables_at(place),
     )  # fmt: skip
 
 
@@ -205,4 +205,7 @@ def _copied(table: ProfileTable, original: I64, parent: I64) -> ProfileTable:
     checksum = table.checksum
     if checksum is not None:
         checksum = np.concatenate((checksum, checksum[original]))
-    return replace(table, contexts=contexts, body=body, calls=calls, checksum=checksum)
+    vtables = table.vtables and table.vtables.with_copies(original, len(c))
+    return replace(
+        table, contexts=contexts, body=body, calls=calls, checksum=checksum, vtables=vtables
+    )

@@ -144,9 +144,12 @@ def _remaining(profile: ContextProfile, trie: ContextTrie) -> ContextProfile:
     )
     place = np.full(len(merged_into), -1)
     place[samples[has_samples]] = np.flatnonzero(has_samples)
-    body, calls = _merged(profile.table, np.append(place, -1)[_final(merged_into)][1:])
-    checksum = profile.table.checksums_of(contexts.name)
-    table = replace(profile.table, contexts=contexts, body=body, calls=calls, checksum=checksum)
+    place = np.append(place, -1)[_final(merged_into)][1:]
+    body, calls = _merged(profile.table, place)
+    table = replace(
+        profile.table, contexts=contexts, body=body, calls=calls,
+        checksum=profile.table.checksums_of(contexts.name), vtables=profile.table.vtables_at(place),
+    )  # fmt: skip
     attributes = np.where(has_samples, trie.attribute_bits[own], np.uint8(0))
     return ContextProfile(table, has_samples, attributes)
 
