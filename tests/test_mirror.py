@@ -38,6 +38,8 @@ TESTED_AS_A_WHOLE = {
     "evidence/contexts/context_finding.py": "profiles/llvm/test_context_forms.py",
     "evidence/data_accesses.py": "analyses/test_data_accesses.py",
     "evidence/vtable_loads.py": "profiles/llvm/test_vtables.py",
+    "profiles/llvm/vtable_counts.py": "profiles/llvm/test_vtables.py",
+    "profiles/llvm/vtable_probes.py": "profiles/llvm/test_vtables.py",
     "evidence/fetch_misses.py": "analyses/test_fetch_misses.py",
     "recorders/branch_recorder.py": "recorders/test_facility.py",
     "evidence/collector.py": "reports/test_gather.py",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from lbr2pgo.program.code.instructions import InstructionTable, Kind
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import PlacedAddresses, placed_array
@@ -34,19 +36,19 @@ def calls_through(program: Program, loads: PlacedAddresses) -> PlacedAddresses:
     return placed_array([_call(program.image, code, row, disassembler) for row in rows])
 
 
-def _call(image: Image, code: InstructionTable, row: int, disassembler: capstone.Cs) -> int:
+def _call(image: Image, code: InstructionTable, load: int, disassembler: capstone.Cs) -> int:
+    if load < 0:
+        return 0
     held: set[int] | None = None  # registers that have what was loaded; None: it is still to be
-    while 0 <= row < len(code):
+    past = int(np.searchsorted(code.run, code.run[load], side="right"))
+    for row in range(load, past):
         address, kind = int(code.address[row]), int(code.kind[row])
-        if kind in _THROUGH_POINTERS and held is None:
-            return address
         read, written = _registers(image.read(address, int(code.size[row])), disassembler)
-        if kind in _THROUGH_POINTERS and held and held & read:
+        if kind in _THROUGH_POINTERS and (held is None or held & read):
             return address
         held = written if held is None else held - written
-        if not held or kind in _LEAVING or code.run[row + 1 : row + 2] != code.run[row]:
-            return 0
-        row += 1
+        if not held or kind in _LEAVING:
+            break
     return 0
 
 
