@@ -153,7 +153,7 @@ PROFGEN_OPTIONS = (
         "--use-offset --use-first-loadable-segment-as-base",
         "nothing: addresses are those that the ELF file links, and inputs are recognised",
     ),
-    ("--data-access-perftrace", "`--vtables`, of the recording itself"),
+    ("--data-access-perftrace", "`--vtables`: also by probes and contexts"),
     ("--color", "`--color always`, `never` or `auto`; NO_COLOR"),
     ("--help --help-list --version", "`--help`, `lbr2pgo help COMMAND`, `--version`"),
 )

@@ -55,8 +55,8 @@ def test_every_version_of_the_interface(version: int, flow: Flow) -> None:
     ]  # fmt: skip
 
 
-def chains(stream: Stream) -> list[list[int]]:
-    (batch,) = sample_batches(stream, 100, {RecordKind.SAMPLE: 0})
+def chains(stream: Stream, kind: RecordKind = RecordKind.SAMPLE) -> list[list[int]]:
+    (batch,) = sample_batches(stream, 100, {kind: 0})
     assert batch.chains is not None
     offsets = batch.chains.offsets.tolist()
     return [batch.chains.frames[a:b].tolist() for a, b in pairwise(offsets)]
@@ -176,6 +176,14 @@ def test_accesses_are_samples_of_their_instructions(version: int, flow: Flow) ->
     assert batch.accesses is not None
     assert batch.accesses[:, 0].tolist() == [0x8000, 0x8008, 0x9000]
     assert [source & 0x1F for source in batch.accesses[:, 1].tolist()] == [2, 4, 2]
+
+
+def test_accesses_have_callers_where_samples_have(flow: Flow) -> None:
+    """Of a load in block 15, and of one in block 16, which it called."""
+    script = run(14, 15) + "load 0 15 0 8000\n" + run(16) + "load 0 16 0 8000\n"
+    expected = [[0x3100, 0x3005], [0x3200, 0x3105, 0x3005]]
+    assert chains(flow(script, accesses=1, callgraph=1), RecordKind.ACCESS) == expected
+    assert chains(flow(script, accesses=1), RecordKind.ACCESS) == [[0x3100], [0x3200]]
 
 
 def test_accesses_are_sampled_by_a_period_with_jitter(flow: Flow) -> None:

@@ -17,7 +17,7 @@ MIXED = [
     start(),
     sample(4, 0x1010, (0x1008, 0x1010, 2), (0x1020, 0x1000, 1)),
     access(5, 0x1001, 0x8000),
-    access(6, 0x1002, 0x8010, is_store=True, tid=7),
+    access(6, 0x1002, 0x8010, is_store=True, tid=7, callers=(0x1500, 0x1600)),
     sample(7, 0x1000, tid=7, callers=(0x1500, 0x1600)),
     miss(8, 0x1040),
     sample(10, 0x1010, (1, 2, 3)),
@@ -67,6 +67,10 @@ def test_accesses_and_misses_are_samples_of_their_events(most: int, tmp_path: Pa
         "0x5080024",
         "0x5080022",
     ]
+    chains = [b.chains.frames.tolist() for b in accesses if b.chains is not None]
+    assert [*chain.from_iterable(chains)] == [0x1001, 0x1002, 0x1500, 0x1600, 0x1003]
+    depths = [int(n) for b in accesses if b.chains is not None for n in np.diff(b.chains.offsets)]
+    assert depths == [1, 3, 1]
 
 
 def test_kinds_that_nobody_asked_for_are_left_out(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ class LlvmOutput(Output):
 
     vtables: bool = field(
         default=False,
-        metadata=flag("--vtables", "with the virtual tables that source lines load from"),
+        metadata=flag("--vtables", "with the virtual tables that code loads from"),
     )
 
     def __post_init__(self) -> None:
