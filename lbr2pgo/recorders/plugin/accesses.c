@@ -1,6 +1,7 @@
 #include "accesses.h"
 
 #include "calls.h"
+#include "maps.h"
 #include "options.h"
 #include "process.h"
 #include "ring.h"
@@ -15,7 +16,9 @@ static __attribute__((noinline)) void sample_access(struct cpu *c, uint64_t ip, 
     sample.ip = ip;
     sample.address = address;
     sample.is_store = (uint64_t)is_store;
-    uint64_t callers = c->calls ? copy_callers(c->calls, sample.callers) : 0;
+    // Most data is of stacks and heaps, and nobody asks who called there.
+    int has_callers = c->calls && is_of_file(address);
+    uint64_t callers = has_callers ? copy_callers(c->calls, sample.callers) : 0;
     size_t size = (size_t)((uint8_t *)(sample.callers + callers) - (uint8_t *)&sample);
     sample.header = (struct record_header){RECORD_ACCESS, (uint32_t)size, now(), c->tid, 0};
     c->until_access = jittered(c, options.accesses);

@@ -133,6 +133,17 @@ uint32_t serial_at(uint64_t address) {
     return serial;
 }
 
+int is_of_file(uint64_t address) {
+    int found = 0;
+    lock_maps();
+    for (size_t i = 0; i < maps.count && !found; i++) {
+        const struct region *r = &maps.regions[i];
+        found = r->start <= address && address < r->end && strcmp(r->path, "//anon");
+    }
+    unlock_maps();
+    return found;
+}
+
 char *path_of_descriptor(int descriptor) {
     char link[64], path[PATH_MAX];
     snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);

@@ -24,6 +24,9 @@ uint64_t page_up(uint64_t address);
 // The serial of the map that holds an address. It takes the lock.
 uint32_t serial_at(uint64_t address);
 
+// Whether an address is in a mapping of a file. It takes the lock.
+int is_of_file(uint64_t address);
+
 // Cuts [start, end) out of what is known; a region may fall into two pieces.
 void remove_range(uint64_t start, uint64_t end);
 

@@ -20,7 +20,7 @@ enum record_kind {
     RECORD_PERIOD = 10,  // u64 branches between the samples that this thread takes from now on
     RECORD_STARTED = 11,  // the start-up ends here; no body
     RECORD_ACCESS = 12,  // u64 instruction, u64 address of its data, u64 whether it is a store, then
-                         // return addresses (the innermost first)
+                         // return addresses (the innermost first), if the data is a file's
     RECORD_MISS = 9,    // u64 address in a line of code that the instruction cache did not hold
 };
 

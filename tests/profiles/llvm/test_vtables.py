@@ -61,8 +61,8 @@ NESTED: Told = {
 EXPECTED = {"off": FLAT, "nested": NESTED, "full": IN_CONTEXT}
 
 
-def record(program: Path, output: Path, **options: bool) -> Path:
-    command = (str(program),)
+def record(program: Path, output: Path, *arguments: str, **options: bool) -> Path:
+    command = (str(program), *arguments)
     record_software(
         RecordOptions(output=output, command=command, period=32, emulate=True, **options)  # type: ignore[arg-type]
     )
@@ -101,11 +101,14 @@ def recording(recorded: Recorded) -> Path:
 
 
 def told(path: Path) -> Told:
-    """What a text profile says."""
+    """What a text profile says; calls of one function by the same one are added up."""
+    found: dict[tuple[str, ...], FunctionSamples] = {}
+    for callers, function in _functions(path):
+        if function.vtables:
+            found.setdefault(callers, FunctionSamples(function.name)).merge(function)
     return {
         callers: [function.vtables[location] for location in sorted(function.vtables)]
-        for callers, function in _functions(path)
-        if function.vtables
+        for callers, function in found.items()
     }
 
 
@@ -175,17 +178,13 @@ def test_by_probes_they_are_at_the_probe_of_the_call(
                 assert location in function.call_targets
 
 
-def test_parts_of_a_recording_add_up_to_it(program: Path, recording: Path, tmp_path: Path) -> None:
-    outputs = [
-        LlvmOutput(tmp_path / name, vtables=True, contexts="full") for name in ("one", "two")
-    ]
-    convert(ConvertOptions((recording,), program, outputs=(outputs[0],)))
-    convert(ConvertOptions((recording, recording), program, outputs=(outputs[1],)))
-    once, twice = told(tmp_path / "one"), told(tmp_path / "two")
-    assert twice == {
-        callers: [{name: 2 * count for name, count in counts.items()} for counts in places]
-        for callers, places in once.items()
-    }
+def test_recordings_add_up(program: Path, recording: Path, tmp_path: Path) -> None:
+    """Also where they have other call stacks, or see them in another order."""
+    short = record(program, tmp_path / "perf.data", "short", data=True)
+    output = LlvmOutput(tmp_path / "out", vtables=True, contexts="full")
+    for recordings in ((recording, short), (short, recording)):
+        convert(ConvertOptions(recordings, program, outputs=(output,)))
+        assert told(output.path) == {**IN_CONTEXT, ("main", TWOS, CALL): [{TWO: 801}]}
 
 
 def vtables(program: Path, recording: Path, output: LlvmOutput) -> list[str]:
