@@ -39,7 +39,6 @@ TESTED_AS_A_WHOLE = {
     "evidence/data_accesses.py": "analyses/test_data_accesses.py",
     "evidence/vtable_loads.py": "profiles/llvm/test_vtables.py",
     "profiles/llvm/vtable_counts.py": "profiles/llvm/test_vtables.py",
-    "profiles/llvm/vtable_probes.py": "profiles/llvm/test_vtables.py",
     "evidence/fetch_misses.py": "analyses/test_fetch_misses.py",
     "recorders/branch_recorder.py": "recorders/test_facility.py",
     "evidence/collector.py": "reports/test_gather.py",
