@@ -9,6 +9,7 @@ import numpy as np
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.contexts._contexts import infer_calls
 from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator
+from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_names import Context, Frame
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
@@ -121,12 +122,10 @@ class ContextSamples:
         """Add head samples of contexts."""
         self._heads.append((context, count))
 
-    def add_vtables(
-        self, context: I64, location: U64, vtable: I64, count: U64, names: tuple[str, ...]
-    ) -> None:
-        """Add loads from virtual tables, by their place among the names."""
+    def add_loads(self, context: I64, location: U64, loads: ContextLoads) -> None:
+        """Add virtual tables that were loaded from in contexts, 0 for none."""
         place = line_and_discriminator(location)
-        self._vtables = VtableCounts(context, *place, vtable, count, names)
+        self._vtables = VtableCounts(context, *place, loads.vtable, loads.count, loads.names)
 
     def called(self, context: I64) -> tuple[I64, U64, I64]:
         """The callers of contexts, 0 for none, where in them these were called, and their names."""

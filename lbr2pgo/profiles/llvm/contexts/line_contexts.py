@@ -280,15 +280,11 @@ class _Finder:
         samples.add_heads(context[calls], location[calls], callee[calls], branches.count[calls])
 
     def add_loads(self, loads: ContextLoads, samples: ContextSamples) -> None:
-        """Add virtual tables where instructions loaded from them."""
+        """Add virtual tables where instructions loaded from them, if those have a place."""
         source = self.source
         row = source.code.index_of(loads.ip)
         context = self.contexts(loads.node, source.inline[row])
-        known = np.flatnonzero((context > 0) & (source.place[row] >= 0))
-        location = location_of(*source.places.location(source.place[row[known]]))
-        samples.add_vtables(
-            context[known], location, loads.vtable[known], loads.count[known], loads.names
-        )
+        samples.add_loads(context, location_of(*source.places.location(source.place[row])), loads)
 
     def inline_at(self, branches: ContextBranches) -> I64:
         """The inlined function that each branch comes from, -1 for none."""

@@ -25,14 +25,12 @@ from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, lack_callers, lev
 from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, ContextFrames, ContextShape
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.contexts.tail_calls import TailCalls
-from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads
+from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads, ProbedLoads, probed_loads
 from lbr2pgo.profiles.llvm.discriminators import probe_number
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.source_places import InlineContexts, places_of
-from lbr2pgo.profiles.llvm.vtable_probes import probes_of_loads
-from lbr2pgo.program.code.loaded_calls import calls_through
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeKind
@@ -81,7 +79,8 @@ class ProbeContexts:
         keys, context = self._contexts(node, row, shape or ContextShape())
         samples = ContextSamples(keys.contexts)
         if loads is not None:
-            self._add_loads(loads, node, row, context, samples)
+            probed = probed_loads(loads, self._table, self._program, self._debug)
+            self._add_loads(probed, node, row, context, samples)
         is_inlined = self._table.tree.parent[self._table.node[row]] >= 0
         samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
         self._add_blocks(context[: len(ran.row)], ran, samples)
@@ -313,26 +312,15 @@ class ProbeContexts:
         )
 
     def _add_loads(
-        self, loads: ContextLoads, node: I64, row: I64, context: I64, samples: ContextSamples
+        self, loads: ProbedLoads, node: I64, row: I64, context: I64, samples: ContextSamples
     ) -> None:
-        """Add virtual tables at the probes of loads, to contexts of these probes (k,) or others."""
-        address = distinct(loads.ip)
-        calls = calls_through(self._program, address)
-        probe = probes_of_loads(self._table, address, calls, self._program, self._debug)
-        probe = probe[np.searchsorted(address, loads.ip)]
-        inline, ids = np.append(self._table.node, -1).astype(np.int64), RowIds()
-        number = ids.number_rows(node.astype(np.uint64), inline[row].astype(np.uint64))
-        context_of = np.zeros(len(ids) + len(loads), np.int64)
-        context_of[number] = context
-        known = np.flatnonzero(probe >= 0)
-        columns = (loads.node[known], inline[probe[known]])
-        context = context_of[ids.number_rows(*(each.astype(np.uint64) for each in columns))]
-        known, context = known[context > 0], context[context > 0]
-        index = self._table.index[probe[known]].astype(np.int64)
-        samples.add_vtables(
-            context, location_of(index, np.zeros_like(index)), loads.vtable[known],
-            loads.count[known], loads.names,
-        )  # fmt: skip
+        """Add virtual tables to the contexts of these probes (k,), where loads are of the same."""
+        inline, ids = self._table.node.astype(np.uint64), RowIds()
+        known = ids.number_rows(node.astype(np.uint64), inline[row])
+        wanted = ids.number_rows(loads.rows.node.astype(np.uint64), inline[loads.probe])
+        context_of = np.zeros(len(ids), np.int64)  # 0 for none
+        context_of[known] = context
+        samples.add_loads(context_of[wanted], loads.location, loads.rows)
 
     def _location(self, row: I64) -> U64:
         table = self._table

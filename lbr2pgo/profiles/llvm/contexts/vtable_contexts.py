@@ -12,12 +12,18 @@ import numpy as np
 from lbr2pgo.evidence.vtable_loads import FROM_OUTSIDE, UNKNOWN, ReturnPaths, VtableLoads
 from lbr2pgo.model.context_counts import Callers, ContextCounts, ContextRuns
 from lbr2pgo.native.row_ids import RowSums
+from lbr2pgo.profiles.llvm.contexts.columns import location_of
+from lbr2pgo.profiles.llvm.vtable_probes import probes_of_loads
+from lbr2pgo.program.code.loaded_calls import calls_through
+from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
+from lbr2pgo.program.pseudo_probes import ProbeTable
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import Tabular, table
+from lbr2pgo.support.tables import Tabular, table, taken
 
 
 @table
@@ -57,6 +63,31 @@ def loads_by_context(loads: VtableLoads, counts: ContextCounts, program: Program
         node_of.copy(), loads.ip[load_of], np.searchsorted(symbols, loads.symbol[load_of]),
         count_of.astype(np.uint64), tuple(program.symbols.names[row] for row in symbols.tolist()),
     )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ProbedLoads:
+    """Loads that have a pseudo probe; columns of equal length."""
+
+    rows: ContextLoads
+    probe: I64
+    """Row in the table of probes."""
+    location: U64
+    """As `location_of` has it."""
+
+
+def probed_loads(
+    loads: ContextLoads, table: ProbeTable, program: Program, debug: DebugInfo
+) -> ProbedLoads:
+    """The loads that have a probe in the table."""
+    address = distinct(loads.ip)
+    calls = calls_through(program, address)
+    probe = probes_of_loads(table, address, calls, program, debug)
+    probe = probe[np.searchsorted(address, loads.ip)]
+    known = np.flatnonzero(probe >= 0)
+    index = table.index[probe[known]].astype(np.int64)
+    location = location_of(index, np.zeros_like(index))
+    return ProbedLoads(taken(loads, known), probe[known], location)
 
 
 def shared(count: int, weights: list[int]) -> list[int]:
