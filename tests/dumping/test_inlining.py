@@ -61,6 +61,25 @@ def test_a_program_tells_how_large_the_functions_are(
     assert shown[4] == "of these, 1 whose callee has no code of its own to measure"
 
 
+def test_functions_have_their_names_in_the_source(tmp_path: Path, tool: Tool) -> None:
+    """A profile by probes has mangled names of static functions, which a plain build has not."""
+    inner = "_ZL4workii.__uniq.189702194130118823156495581805298510048"
+    path = tmp_path / "profile"
+    path.write_text(TEXT.replace("inner", inner))
+    source = tmp_path / "a.c"
+    source.write_text(
+        "static __attribute__((noinline)) int work(int a, int b) { return a / b; }\n"
+        "int main(int c, char **v) { return work(c, 3); }\n"
+    )
+    program = tmp_path / "a"
+    subprocess.run([tool("clang-22"), "-O1", source, "-o", program], check=True)
+    _, hot, shown, *_ = lines(path, None, program)
+    assert hot.split()[1] == "-"
+    samples, size, copy = shown.split(maxsplit=2)
+    assert (samples, copy) == ("400", "main:2 @ hot:3.1 @ work")
+    assert 0 < int(size) < 40
+
+
 def test_other_profiles_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "fdata"
     path.write_text("1 main 3 1 callee 0 2 10\n")
