@@ -67,8 +67,12 @@ def inline(
     root: Node, order: Sequence[int], sizes: Mapping[int, int], cold: int, hot: int
 ) -> dict[tuple[int, ...], tuple[int, int, int]]:
     """Total, head and attributes by the path that is left: functions and locations in turn."""
+    contexts = {  # in the order that they had before any was moved
+        function: [n.samples for n in root.below() if n.function == function and n.samples]
+        for function in order
+    }
     for function in order:
-        base = merge_contexts(root, function)
+        base = merge_contexts(root, function, contexts[function])
         waiting = [base] if base is not None and base.samples is not None else []
         while waiting:
             caller = waiting.pop()
@@ -84,11 +88,9 @@ def inline(
     }
 
 
-def merge_contexts(root: Node, function: int) -> Node | None:
+def merge_contexts(root: Node, function: int, contexts: Sequence[Samples]) -> Node | None:
     """The function without callers, with all contexts of it that were not inlined."""
-    found = [n for n in root.below() if n.function == function and n.samples is not None]
-    for samples in [node.samples for node in found]:
-        assert samples is not None
+    for samples in contexts:
         if samples.is_inlined or samples.is_merged:
             continue
         node = next(each for each in root.below() if each.samples is samples)
