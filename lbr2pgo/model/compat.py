@@ -154,6 +154,11 @@ INLINED_ONCE = Rule(
     "[contexts](contexts.md#what-is-inlined)), and lose none",
     "`tests/profiles/llvm/contexts/test_nesting.py`, `test_preinliner.py`",
 )
+THIN_COPIES = Rule(
+    "has calls inlined however few samples their contexts have",
+    "leave those below 0.2 % to the compiler",
+    "`tests/profiles/llvm/contexts/test_nesting.py`",
+)
 NON_SIMPLE_LEFT_OUT = Rule(
     "leaves out edges behind recursive calls, and whole functions that it can't rewrite",
     "write them (see [fdata](fdata.md))",
@@ -184,6 +189,7 @@ FOLLOWED = (
     CONTEXTS_BY_WHOLE_WORDS,
     SIZES_BY_DEBUG_NAMES,
     INLINED_ONCE,
+    THIN_COPIES,
     CODE_BY_SYMBOLS,
     ALL_ENTRIES_COUNT,
     NON_SIMPLE_LEFT_OUT,

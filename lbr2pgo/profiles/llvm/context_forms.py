@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.evidence.contexts.losses import NO_CALLERS
 from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
-from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, INLINED_ONCE
+from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, INLINED_ONCE, THIN_COPIES
 from lbr2pgo.model.waterfall import Reason, Step
 
 if TYPE_CHECKING:
@@ -163,14 +163,19 @@ def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:
 def _nested(
     work: Work, profile: ContextProfile, contexts: LineContexts | ProbeContexts
 ) -> ProfileTable:
-    from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies
+    from lbr2pgo.profiles.llvm.contexts.nesting import (
+        nested,
+        with_own_copies,
+        with_thin_ones_unmarked,
+    )
     from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 
     with work.timings.stage("choose what is inlined"):
         left = preinlined(profile, contexts.sizes(), work.compat)
         if not work.compat.follows(INLINED_ONCE):
             left = with_own_copies(left)
-    return nested(left).without_ambiguous()
+    table = nested(left).without_ambiguous()
+    return table if work.compat.follows(THIN_COPIES) else with_thin_ones_unmarked(table)
 
 
 def findings(work: Work) -> tuple[Finding[ContextCounts], ...]:

@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from lbr2pgo.native.row_ids import RowIds
-from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED
+from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED, WAS_INLINED
 from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator, location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.context_trees import levels
@@ -23,6 +23,9 @@ from lbr2pgo.profiles.llvm.sample_profile import DUPLICATED_INTO_BASE
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.intervals import numbers_in
 from lbr2pgo.support.sums import add_at
+
+LEAST_SHARE = 0.002
+"""Of all samples: copies with fewer make code larger and not faster (docs/notes/contexts.md)."""
 
 
 def nested(profile: ContextProfile) -> ProfileTable:
@@ -154,6 +157,19 @@ def with_own_copies(profile: ContextProfile) -> ContextProfile:
         profile, table=table, attributes=np.concatenate((attributes, copied)),
         has_samples=np.concatenate((profile.has_samples, np.ones(len(original), np.bool_))),
     )  # fmt: skip
+
+
+def with_thin_ones_unmarked(table: ProfileTable) -> ProfileTable:
+    """The same, in which no nested function is to be inlined that has few samples.
+
+    Its counts stay in its caller: the compiler, which knows what the call costs, decides.
+    """
+    assert table.attributes is not None
+    c = table.contexts
+    is_nested = c.parent >= 0
+    is_thin = is_nested & (c.total < LEAST_SHARE * float(c.total[~is_nested].sum()))
+    unmarked = table.attributes & np.uint8(~SHOULD_BE_INLINED & 0xFF)
+    return replace(table, attributes=np.where(is_thin, unmarked, table.attributes))
 
 
 def _subtrees(parent: I64, has_samples: Bools, roots: I64) -> tuple[I64, I64]:

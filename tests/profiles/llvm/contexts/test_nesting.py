@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,8 +23,11 @@ from builders.llvm_profiles import profgen_of_contexts
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.compat import OURS, Compat
+from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
-from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies
+from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies, with_thin_ones_unmarked
+from lbr2pgo.profiles.registry import output
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
 
@@ -140,3 +144,33 @@ def test_a_function_of_another_file_stays_hot(tmp_path: Path, tool: Tool) -> Non
     ).stdout  # fmt: skip
     (entered,) = [line for line in code.splitlines() if '"function_entry_count"' in line]
     assert int(entered.rpartition(" ")[2].rstrip("}")) > 100
+
+
+def test_thin_copies_are_left_to_the_compiler(walk: Walk) -> None:
+    """Marks alone change, and those of copies with 0.2 % of the samples stay."""
+    unmarked = left = 0
+    for seed in range(6):
+        before = nested(with_own_copies(inlined(line_contexts(*walk(seed)), as_llvm=False)))
+        after = with_thin_ones_unmarked(before)
+        assert before.attributes is not None
+        assert after.attributes is not None
+        marked, kept = (
+            each & SHOULD_BE_INLINED != 0 for each in (before.attributes, after.attributes)
+        )
+        total, is_nested = before.contexts.total, before.contexts.parent >= 0
+        is_thin = is_nested & (total < 0.002 * int(total[~is_nested].sum()))
+        assert np.array_equal(kept, marked & ~is_thin)
+        assert as_text(replace(after, attributes=before.attributes)) == as_text(before)
+        unmarked, left = unmarked + int((marked & is_thin).sum()), left + int(kept.sum())
+    assert unmarked > 5
+    assert left > 5
+
+
+def test_llvm_profgen_has_them_inlined(walk: Walk, tmp_path: Path) -> None:
+    binary, recording = walk(0)
+    marks = []
+    for compat in (OURS, Compat(frozenset({"llvm-profgen"}))):
+        made = output("llvm", tmp_path / "out", contexts="nested")
+        convert(ConvertOptions((recording,), binary, outputs=(made,), compat=compat))
+        marks.append((tmp_path / "out").read_text().count("!Attributes: 2"))
+    assert marks[0] < marks[1]
