@@ -1,0 +1,265 @@
+"""What `lbr2pgo pgo` has of instrumentation's gain, on programs that nobody had looked at before.
+
+``python benchmarks/fresh.py FOLDER [--program NAME...] [--quick]``
+
+The rule: eight programs, half in C and half in C++, from source packages of PyPI, none of which any
+document, test or benchmark of this project had named; each builds in minutes, does the same in each
+run, and has a use on its own or by a driver of a few lines (benchmarks/programs/fresh). They and
+their inputs were written down before the first of them was profiled, and none is left out for
+its result: picosat, cmark-gfm, lexbor and tree-sitter in C, edlib, libsass, simdjson and Clipper
+in C++.
+
+Each is built three times at -O2 by clang 22: plainly, with the counters of an instrumented build,
+and by `lbr2pgo pgo` as it is if it is told nothing (what it would measure is left out). Both learn from the same runs. Three runs on
+other input judge: instructions and taken branches are exact counts, user times are taken in turns.
+A share is of what counters take away from the plain build, in the geometric mean over the three
+runs; "-" where that is less than a hundredth. FOLDER keeps sources, builds and figures: what is
+there is not made again. It wants clang 22, make and npm.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import geometric_mean, mean
+
+import numpy as np
+from fresh_programs import PACKAGES, PROGRAMS, SOURCES, Program, make_inputs
+from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
+
+from lbr2pgo.pgo.measure import Measured, text_size
+from lbr2pgo.pgo.measurements import measure_programs
+from lbr2pgo.pgo.results import share_saved
+from lbr2pgo.pgo.timing import FEWEST_RUNS, Interval, Rounds, median_interval
+from lbr2pgo.support.arrays import F64
+
+SAMPLED = "sampled"
+BUILDS = (PLAIN, INSTRUMENTED, SAMPLED)
+ROUNDS = 25
+MAKEFILE = """\
+CC = clang-22
+CXX = clang++-22
+CPPFLAGS = -w {flags}
+app: {objects}
+\t{linker} $(LDFLAGS) -o $@ $^ {libraries}
+"""
+MAKE = f"make -B -j{len(os.sched_getaffinity(0))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a build costs on one input."""
+
+    instructions: int
+    taken: int
+    seconds: Sequence[float]
+    """User time of each round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Of one program."""
+
+    program: str
+    text: dict[str, int]
+    """Bytes of code of each build."""
+    runs: Sequence[dict[str, Run]]
+    """Of each judging input, by build."""
+
+    def cost(self, build: str, of: str) -> float:
+        """Of instructions or taken branches, those of the plain build as 1."""
+        return geometric_mean(
+            getattr(run[build], of) / getattr(run[PLAIN], of) for run in self.runs
+        )
+
+    def share(self, of: str) -> float | None:
+        """What pgo has of what counters take away; None where that is less than a hundredth."""
+        return share_saved(1, self.cost(INSTRUMENTED, of), self.cost(SAMPLED, of))
+
+    def size(self, beside: str) -> float:
+        """Of pgo's code, beside that of another build."""
+        return self.text[SAMPLED] / self.text[beside]
+
+    def time(self, beside: str) -> Interval:
+        """Of pgo's user time: of a round, the geometric mean over the inputs."""
+        ratios = [np.array(run[SAMPLED].seconds) / run[beside].seconds for run in self.runs]
+        rounds: F64 = np.exp(np.mean(np.log(ratios), axis=0))
+        return median_interval(rounds)
+
+
+class Study:
+    """One program, in the working directory: its builds and figures."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.train, self.judged = (
+            [expanded(words) for words in runs] for runs in (program.train, program.judged)
+        )
+
+    def figures(self, rounds: int) -> Figures:
+        """Measured, unless they are there."""
+        file = Path(FIGURES)
+        if not file.exists():
+            self.build()
+            runs = [self._run(words, rounds) for words in self.judged]
+            text = {build: text_size(Path(build)) for build in BUILDS}
+            file.write_text(json.dumps(asdict(Figures(self._program.name, text, runs)), indent=1))
+        return loaded(file)
+
+    def build(self) -> None:
+        """What is not there."""
+        self._write_makefile()
+        builders = self._build_plainly, self._build_instrumented, self._build_sampled
+        for build, make in zip(BUILDS, builders, strict=True):
+            if not Path(build).exists():
+                make()
+                shutil.move("app", build)
+
+    def _write_makefile(self) -> None:
+        files = self._program.files()
+        is_plus = any(file.suffix in (".cc", ".cpp") for file in files)
+        text = MAKEFILE.format(
+            flags=self._program.flags.replace("$S", str(SOURCES)),
+            objects=" ".join(str(file.with_suffix(".o")) for file in files),
+            linker="$(CXX)" if is_plus else "$(CC)",
+            libraries=self._program.libraries,
+        )
+        Path("Makefile").write_text(text)
+
+    def _build_plainly(self) -> None:
+        made("")
+
+    def _build_instrumented(self) -> None:
+        counters = Path("counters").absolute()
+        made(f"-fprofile-generate={counters}")
+        for words in self.train:
+            call("./app", *words)
+        call("llvm-profdata-22", "merge", "-o", "counters.profdata", counters)
+        made(f"-fprofile-use={Path('counters.profdata').absolute()}")
+
+    def _build_sampled(self) -> None:
+        commands = [shlex.join(["./app", *words]) for words in self.train]
+        train = [word for each in commands for word in ("--train", each)]
+        built = "--build", MAKE, "--binary", "app", "--work", "pgo"
+        with Path("pgo.log").open("wb") as log:
+            words = (*LBR2PGO, "pgo", *built, *train, "--to-step", "rebuild")
+            subprocess.run(words, check=True, stdout=log, stderr=log, env=environment(""))
+
+    def _run(self, words: Sequence[str], rounds: int) -> dict[str, Run]:
+        found = measure_programs([f"./{build}" for build in BUILDS], words, Rounds(rounds), None)
+        for each in found.programs:
+            if each.counted.exit_code or each.counted.output != found.programs[0].counted.output:
+                raise SystemExit(f"{self._program.name}: {each.name} does other work: {words}")
+        return dict(zip(BUILDS, map(run_of, found.programs), strict=True))
+
+
+def expanded(words: str) -> list[str]:
+    """As a shell would: folders of sources, braces and patterns."""
+    command = f"S={SOURCES}; printf '%s\\0' {words}"
+    return call("bash", "-c", command).decode().split("\0")[:-1]
+
+
+def environment(flags: str) -> dict[str, str]:
+    """Of a build; without flags, of one whose flags `lbr2pgo pgo` gives."""
+    own = {key: text for key, text in os.environ.items() if key not in ("CFLAGS", "CXXFLAGS")}
+    return own | (dict.fromkeys(("CFLAGS", "CXXFLAGS", "LDFLAGS"), flags) if flags else {})
+
+
+def made(flags: str) -> None:
+    """Build by make."""
+    subprocess.run(
+        MAKE.split(), check=True, stdout=subprocess.DEVNULL, env=environment(f"-O2 {flags}")
+    )
+
+
+def run_of(measured: Measured) -> Run:
+    """What is kept of it."""
+    totals = measured.counted.totals
+    return Run(totals.instructions, totals.taken, measured.seconds.tolist())
+
+
+def loaded(file: Path) -> Figures:
+    """Figures that were kept."""
+    told = json.loads(file.read_text())
+    runs = [{build: Run(**run) for build, run in runs.items()} for runs in told["runs"]]
+    return Figures(told["program"], told["text"], runs)
+
+
+HEADINGS = (
+    "program", "counters save", "pgo's share: instructions", "taken branches",
+    ".text beside -O2", "beside counters", "user time beside -O2", "beside counters",
+)  # fmt: skip
+COUNTS = "instructions", "taken"
+OTHERS = PLAIN, INSTRUMENTED
+
+
+def rows(found: Sequence[Figures]) -> Iterator[list[str]]:
+    """Cells of the table, a row a program; last the means, and the worst."""
+    for each in found:
+        saved = " / ".join(f"{1 - each.cost(INSTRUMENTED, of):.1%}" for of in COUNTS)
+        shares = [percent(each.share(of)) for of in COUNTS]
+        sizes = [f"{each.size(other):.3f}" for other in OTHERS]
+        times = map(each.time, OTHERS)
+        yield [each.program, saved, *shares, *sizes, *map(interval, times)]
+    shares = [summary([each.share(of) for each in found]) for of in COUNTS]
+    sizes = [worst([each.size(other) for each in found]) for other in OTHERS]
+    medians = [worst([each.time(other).median for each in found]) for other in OTHERS]
+    yield ["mean (lowest share, highest ratio)", "", *shares, *sizes, *medians]
+
+
+def percent(share: float | None) -> str:
+    """A share, or that there is none."""
+    return "-" if share is None else f"{share:.0%}"
+
+
+def interval(ratio: Interval) -> str:
+    """A median, and where the true one is."""
+    return f"{ratio.median:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+
+
+def summary(shares: Sequence[float | None]) -> str:
+    """The mean and the lowest of those that there are."""
+    known = [share for share in shares if share is not None]
+    return f"{mean(known):.0%} ({min(known):.0%})" if known else "-"
+
+
+def worst(ratios: Sequence[float]) -> str:
+    """The geometric mean and the highest."""
+    return f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})"
+
+
+def main() -> None:
+    """Fetch, build, measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    names = [program.name for program in PROGRAMS]
+    parser.add_argument("--program", nargs="+", choices=names, default=names)
+    parser.add_argument("--quick", action="store_true", help="time as few rounds as may be")
+    args = parser.parse_args()
+    folder = args.folder.resolve()
+    sources = folder / "sources"
+    sources.mkdir(parents=True, exist_ok=True)
+    os.chdir(sources)
+    for package in PACKAGES:
+        package.fetch()
+    os.chdir(folder)
+    make_inputs()
+    found = []
+    for program in PROGRAMS:
+        if program.name in args.program:
+            (folder / program.name).mkdir(exist_ok=True)
+            os.chdir(folder / program.name)
+            found.append(Study(program).figures(FEWEST_RUNS if args.quick else ROUNDS))
+    for row in (HEADINGS, ["---"] * len(HEADINGS), *rows(found)):
+        print(f"| {' | '.join(row)} |")
+
+
+if __name__ == "__main__":
+    main()
