@@ -10,11 +10,11 @@ its result: picosat, cmark-gfm, lexbor and tree-sitter in C, edlib, libsass, sim
 in C++.
 
 Each is built three times at -O2 by clang 22: plainly, with the counters of an instrumented build,
-and by `lbr2pgo pgo` as it is if it is told nothing (what it would measure is left out). Both learn from the same runs. Three runs on
-other input judge: instructions and taken branches are exact counts, user times are taken in turns.
-A share is of what counters take away from the plain build, in the geometric mean over the three
-runs; "-" where that is less than a hundredth. FOLDER keeps sources, builds and figures: what is
-there is not made again. It wants clang 22, make and npm.
+and by `lbr2pgo pgo` as it is if it is told nothing (what it would measure is left out). Both learn
+from the same runs. Three runs on other input judge: instructions and taken branches are exact
+counts, user times are taken in turns. A share is of what counters take away from the plain build,
+in the geometric mean over the three runs; "-" where that is less than a hundredth. FOLDER keeps
+sources, builds and figures: what is there is not made again. It wants clang 22, make and npm.
 """
 
 from __future__ import annotations
