@@ -122,26 +122,27 @@ _CMARK = "cmarkgfm/third_party/cmark"
 _LEXBOR = "selectolax/lexbor/source/lexbor"
 _TREE = "tree-sitter/tree_sitter/core/lib"
 _MARKDOWN = "-e table -e strikethrough -e autolink -e tagfilter -e tasklist"
+_PAGES = "$S/foundation-sites/test/visual/xy-grid/*.html"
 _MENUS = "'nav li > a[href], .grid .column:nth-child(2), div:not([class]) p'"
 PROGRAMS = (
     Program(
         "picosat", ["pycosat/picosat.c"],
         ["../sat150.cnf ../sat160.cnf", "../holes7.cnf", "../colours3.cnf"],
-        ["../sat190.cnf ../sat200.cnf", "../holes8.cnf", "../colours4.cnf"],
+        ["../sat190.cnf ../sat200.cnf", "../holes8.cnf " * 10, "../colours4.cnf"],
         "solve.c", "-I $S/pycosat -DNDEBUG",
     ),
     Program(
         "edlib", ["edlib/edlib/src/edlib.cpp"],
         ["1 12 4000 15 NW", "2 200 1000 5 HW", "3 100 1500 30 SHW"],
-        ["4 6 9000 10 NW", "5 40 4000 20 HW", "6 1500 300 15 SHW"],
+        ["4 30 9000 10 NW", "5 80 4000 20 HW", "6 6000 300 15 SHW"],
         "align.cc", "-I $S/edlib/edlib/include",
     ),
     Program(
         "cmark-gfm", [f"{_CMARK}/src/*.c", f"{_CMARK}/extensions/*.c"],
         [f"{_MARKDOWN} {'$S/pycosat/HOW_WE_USE_GITHUB.md $S/selectolax/README.md ' * 40}"],
-        [f"{_MARKDOWN} {'$S/selectolax/lexbor/README.md $S/edlib/README.md ' * 60}",
-         f"{_MARKDOWN} {'$S/selectolax/CHANGES.md ' * 60}",
-         f"{_MARKDOWN} {'$S/tree-sitter/README.md $S/selectolax/lexbor/CHANGELOG.md ' * 50}"],
+        [f"{_MARKDOWN} {'$S/selectolax/lexbor/README.md $S/edlib/README.md ' * 400}",
+         f"{_MARKDOWN} {'$S/selectolax/CHANGES.md ' * 400}",
+         f"{_MARKDOWN} {'$S/tree-sitter/README.md $S/selectolax/lexbor/CHANGELOG.md ' * 400}"],
         flags=f"-DCMARK_GFM_STATIC_DEFINE -I $S/cmarkgfm/generated/unix -I $S/{_CMARK}/src "
         f"-I $S/{_CMARK}/extensions",
     ),
@@ -150,17 +151,18 @@ PROGRAMS = (
         [f"{_LEXBOR}/{part}/**/*.c" for part in
          ("core", "css", "dom", "html", "ns", "selectors", "tag", "ports/posix")],
         [f"8 {_MENUS} $S/spectre.css/docs/elements/forms.html $S/spectre.css/docs/layout/*.html"],
-        ["12 'ul > li.uk-active, .uk-container a[href=\"#\"], h1 ~ div' $S/uikit/tests/navbar.html",
-         "12 '.cell p, .callout h5, a[data-toggle]' $S/foundation-sites/test/visual/xy-grid/*.html",
-         "60 'section[data-background] > h2, script, .slides > section > p:first-of-type' "
+        ["100 'ul > li.uk-active, .uk-container a[href=\"#\"], h1 ~ div' "
+         "$S/uikit/tests/navbar.html",
+         f"100 '.cell p, .callout h5, a[data-toggle]' {_PAGES}",
+         "500 'section[data-background] > h2, script, .slides > section > p:first-of-type' "
          "$S/reveal.js/demo.html $S/reveal.js/plugin/notes/*.html"],
         "pages.c", "-I $S/selectolax/lexbor/source",
     ),
     Program(
         "tree-sitter", [f"{_TREE}/src/lib.c", "tree-sitter-c/src/parser.c"],
         [f"1 $S/{_CMARK}/src/{{blocks,inlines,node,html,utf8}}.c"],
-        ["1 $S/pycosat/picosat.c", f"1 $S/{_TREE}/src/{{parser,query,subtree,stack}}.c",
-         f"1 $S/{_LEXBOR}/{{css/*.c,dom/interfaces/*.c}}"],
+        ["3 $S/pycosat/picosat.c", f"3 $S/{_TREE}/src/{{parser,query,subtree,stack}}.c",
+         f"2 $S/{_LEXBOR}/{{css/*.c,dom/interfaces/*.c}}"],
         "trees.c", f"-D_DEFAULT_SOURCE -I $S/{_TREE}/include -I $S/{_TREE}/src "
         "-I $S/tree-sitter-c/src",
     ),
@@ -175,8 +177,8 @@ PROGRAMS = (
     Program(
         "simdjson", ["pysimdjson/simdjson/simdjson.cpp"],
         ["20 $S/mime-db/db.json", "4 ../one.json"],
-        ["10 $S/world-atlas/countries-50m.json", "8 $S/world-countries/countries.json",
-         "8 ../two.json"],
+        ["20 $S/world-atlas/countries-50m.json", "80 $S/world-countries/countries.json",
+         "80 ../two.json"],
         # What it takes shall not depend on the processor.
         "minify.cc", "-I $S/pysimdjson/simdjson -DSIMDJSON_IMPLEMENTATION_HASWELL=0 "
         "-DSIMDJSON_IMPLEMENTATION_ICELAKE=0",
