@@ -128,7 +128,7 @@ PROGRAMS = (
     Program(
         "picosat", ["pycosat/picosat.c"],
         ["../sat150.cnf ../sat160.cnf", "../holes7.cnf", "../colours3.cnf"],
-        ["../sat190.cnf ../sat200.cnf", "../holes8.cnf " * 10, "../colours4.cnf"],
+        ["../sat190.cnf ../sat200.cnf", "../holes8.cnf", "../colours4.cnf " * 10],
         "solve.c", "-I $S/pycosat -DNDEBUG",
     ),
     Program(
