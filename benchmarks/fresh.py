@@ -5,9 +5,10 @@
 The rule: eight programs, half in C and half in C++, from source packages of PyPI, none of which any
 document, test or benchmark of this project had named; each builds in minutes, does the same in each
 run, and has a use on its own or by a driver of a few lines (benchmarks/programs/fresh). They and
-their inputs were written down before the first of them was profiled, and none is left out for
-its result: picosat, cmark-gfm, lexbor and tree-sitter in C, edlib, libsass, simdjson and Clipper
-in C++.
+their inputs were written down before the first of them was profiled, and none is left out for its
+result: picosat, cmark-gfm, lexbor and tree-sitter in C, edlib, libsass, simdjson and Clipper in
+C++. How often a judging run goes over its input was set afterwards, so that it lasts long enough to
+be timed.
 
 Each is built three times at -O2 by clang 22: plainly, with the counters of an instrumented build,
 and by `lbr2pgo pgo` as it is if it is told nothing (what it would measure is left out). Both learn
