@@ -147,17 +147,16 @@ SIZES_BY_DEBUG_NAMES = Rule(
     "`tests/recorders/test_call_chains.py`",
 )
 INLINED_ONCE = Rule(
-    "nests what is to be inlined into its caller alone, so that it looks cold where the compiler "
-    "can't inline it, or, by an option, adds all that is nested to its functions; loses samples of "
-    "functions that call themselves",
-    "add what was not inlined in the recorded program (see "
-    "[contexts](contexts.md#what-is-inlined)), and lose none",
-    "`tests/profiles/llvm/contexts/test_nesting.py`, `test_preinliner.py`",
+    "nests what is to be inlined into its caller alone, so it looks cold where the compiler can't "
+    "inline it, or by an option adds all that is nested; loses samples of recursive functions",
+    "add what was not inlined in the recorded program ([contexts](contexts.md#what-is-inlined)), "
+    "lose none",
+    "`tests/profiles/llvm/contexts/test_nesting.py`, `test_preinliner.py`, `test__preinliner.py`",
 )
 THIN_COPIES = Rule(
-    "has calls inlined however few samples their contexts have",
-    "leave those below 0.2 % to the compiler",
-    "`tests/profiles/llvm/contexts/test_nesting.py`",
+    "has calls inlined however few samples they have, or blocks they run",
+    "leave those below 0.2 %, or of hundreds of blocks, to the compiler",
+    "`tests/profiles/llvm/contexts/test_nesting.py`, `test__preinliner.py`",
 )
 NON_SIMPLE_LEFT_OUT = Rule(
     "leaves out edges behind recursive calls, and whole functions that it can't rewrite",

@@ -131,6 +131,8 @@ def is_worth_it(node: Node, caller: Node, sizes: Mapping[int, int], cold: int, h
     threshold = int(1500 * hotness * 100) + 1
     if node.samples.attributes & WAS_INLINED:
         threshold *= 100
+    elif node.samples.total >= 300 * (count + 1):
+        return False
     return sizes[node.function] < threshold
 
 

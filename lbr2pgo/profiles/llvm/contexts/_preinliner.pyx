@@ -26,6 +26,7 @@ cdef enum:
     LARGEST_LIMIT = 50_000
     HOT_SIZE = 1500
     PREFERENCE = 100
+    LONG_CALL = 300
 
 WAS_INLINED, SHOULD_BE_INLINED = BIT_WAS_INLINED, BIT_SHOULD_BE_INLINED
 LOST = C_LOST
@@ -499,6 +500,8 @@ cdef class ContextTrie:
             samples = self.samples[candidate.node]
             if candidate.size >= self._threshold(candidate.count, samples):
                 continue
+            if not self.as_llvm and self._is_long(candidate.count, samples):
+                continue
             self.is_inlined[samples] = True
             self.attributes[samples] |= BIT_SHOULD_BE_INLINED
             size += <uint32_t>candidate.size
@@ -537,6 +540,16 @@ cdef class ContextTrie:
         if self.attributes[samples] & BIT_WAS_INLINED:
             threshold *= PREFERENCE
         return threshold
+
+    cdef bint _is_long(self, uint64_t count, int64_t samples) noexcept nogil:
+        """Whether a call runs so much that to save the call is nothing.
+
+        Its loops then want the registers that the caller holds. What the compiler inlined in the
+        recorded program stays so.
+        """
+        if self.attributes[samples] & BIT_WAS_INLINED:
+            return False
+        return self.total[samples] // LONG_CALL > count
 
     cdef uint64_t _size(self, int64_t node) except? 0 nogil:
         """Bytes of a function where the binary has it in the most similar context."""

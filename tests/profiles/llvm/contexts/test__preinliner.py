@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pytest
 from builders.preinliner_oracle import Node, Samples, inline
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,6 +18,7 @@ from lbr2pgo.profiles.llvm.contexts._preinliner import (
 
 FUNCTIONS = 4
 COUNTS = st.sampled_from((0, 1, 2, 9, 10, 50))
+TOTALS = COUNTS | st.sampled_from((600, 3000, 4000))
 NO_LINE = 2**64 - 1
 
 
@@ -36,7 +38,7 @@ def tries(draw: st.DrawFn) -> list[Node]:
         if draw(st.integers(0, 4)):
             lines = draw(st.dictionaries(st.integers(0, 2), COUNTS, max_size=2))
             bits = draw(st.sampled_from((0, WAS_INLINED)))
-            node.samples = Samples(draw(COUNTS), draw(COUNTS), bits, lines)
+            node.samples = Samples(draw(TOTALS), draw(COUNTS), bits, lines)
             if parent.samples is not None and draw(st.booleans()):
                 parent.samples.calls[location, function] = draw(COUNTS)
     return nodes
@@ -128,6 +130,31 @@ def test_a_function_grows_to_its_limit_with_what_is_called_most() -> None:
     )  # fmt: skip
     taken = [n.location for i, n in enumerate(nodes) if trie.attribute_bits[i] & SHOULD_BE_INLINED]
     assert taken == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("total", "bits", "as_llvm", "is_taken"),
+    [
+        (2999, 0, False, True),
+        (3300, 0, False, False),
+        (3300, 0, True, True),
+        (3300, WAS_INLINED, False, True),
+    ],
+)
+def test_a_call_that_runs_hundreds_of_blocks_stays_a_call(
+    total: int, bits: int, as_llvm: bool, is_taken: bool
+) -> None:
+    """Of ten calls, each runs a tenth of the total."""
+    nodes = [Node(-1, 0), Node(0, 0), Node(1, 1)]
+    for node, parent, own in ((nodes[1], nodes[0], 9), (nodes[2], nodes[1], total)):
+        node.hang(parent)
+        node.samples = Samples(own, 10, bits if parent is nodes[1] else 0, {})
+    trie = trie_of(nodes)
+    trie.inline(
+        np.array([0]), np.array([0, 1, 2]), np.array([1, 2]), sizes_of([50, 50]),
+        np.arange(2, dtype=np.uint64), 0, 1, as_llvm,
+    )  # fmt: skip
+    assert bool(trie.attribute_bits[2] & SHOULD_BE_INLINED) == is_taken
 
 
 def test_merged_counts_end_at_the_largest_one() -> None:
