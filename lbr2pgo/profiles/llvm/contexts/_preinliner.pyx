@@ -541,7 +541,7 @@ cdef class ContextTrie:
             threshold *= PREFERENCE
         return threshold
 
-    cdef bint _is_long(self, uint64_t count, int64_t samples) noexcept nogil:
+    cdef bint _is_long(self, uint64_t count, int64_t samples) except -1 nogil:
         """Whether a call runs so much that to save the call is nothing.
 
         Its loops then want the registers that the caller holds. What the compiler inlined in the
