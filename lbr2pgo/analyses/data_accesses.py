@@ -105,7 +105,8 @@ def _fields(program: Program, found: DataAccesses) -> tuple[I64, tuple[DataField
 
 def data_accesses(evidence: Evidence, top: int | None = TOP) -> tuple[Table, ...]:
     """A row for each symbol, and each field, most accessed first; lines that are shared falsely."""
-    found = evidence.found(DATA_ACCESSES) or NO_ACCESSES
+    told = evidence.found(DATA_ACCESSES)
+    found = NO_ACCESSES if told is None else told
     objects = _objects(evidence, found)
     return (
         _by_symbol(found, objects, top),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from lbr2pgo.analyses.data_accesses import data_accesses
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.counting.chosen_samples import CountingOptions
+from lbr2pgo.evidence.data_accesses import DATA_ACCESSES, NO_ACCESSES
 from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
@@ -197,6 +199,14 @@ def test_accesses_enter_no_profile(recording: Path, built: Path, tmp_path: Path)
         convert(options)
         profiles.append(output.read_bytes())
     assert profiles[0] == profiles[1]
+
+
+def test_accesses_to_nothing_but_heaps_are_accesses() -> None:
+    of = evidence(Sample([(0x1016, 0x1005)]))
+    elsewhere = replace(of, findings={DATA_ACCESSES: replace(NO_ACCESSES, elsewhere=5)})
+    table, *_ = data_accesses(elsewhere)
+    assert not table.rows
+    assert table.notes[0] == "100.0% were of stacks, heaps and other files, which no row is of."
 
 
 def test_recordings_without_any_say_how_to_have_some() -> None:
