@@ -18,7 +18,7 @@ from lbr2pgo.program.elf.names import Names
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.arrays import F64, I64, U64
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import begins, distinct, distinct_rows, order_of
+from lbr2pgo.support.distinct import begins, distinct, distinct_rows, order_of, rows_by
 from lbr2pgo.support.sums import sums_at
 from lbr2pgo.support.tables import taken
 
@@ -225,7 +225,8 @@ def _falsely_shared(found: DataAccesses, objects: _Objects, top: int | None) -> 
     rows = order[:top]
     first = shared[rows]
     own = np.flatnonzero(is_own_store)
-    fields: list[Value] = [objects.used_fields(own[home[own] == row]) for row in rows.tolist()]
+    stored = {number: own[at] for number, at in rows_by(home[own])}
+    fields: list[Value] = [objects.used_fields(stored[row]) for row in rows.tolist()]
     columns: list[tuple[Column, list[Value]]] = [
         (Column("samples", "samples", Unit.COUNT, FIGURE), count[rows].tolist()),
         (Column("own_stores", "stores to own words", Unit.COUNT, FIGURE), stores[rows].tolist()),

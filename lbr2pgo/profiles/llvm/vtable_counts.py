@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,10 +31,7 @@ class VtableCounts(Tabular):
         """The same if each context (c,) is at another place, -1 for none."""
         context = place[self.context]
         kept = np.flatnonzero(context >= 0)
-        rows = taken(self, kept)
-        return VtableCounts(
-            context[kept], rows.line, rows.discriminator, rows.vtable, rows.count, self.names
-        )
+        return replace(taken(self, kept), context=context[kept])
 
     def with_copies(self, original: I64, first: int) -> VtableCounts:
         """These, and those of copies of contexts (k,), which are numbered from `first` on."""
@@ -44,9 +42,7 @@ class VtableCounts(Tabular):
         every = taken(self, rows)
         context = every.context.copy()
         context[len(self) :] = first + np.repeat(np.arange(len(original)), past - begin)
-        return VtableCounts(
-            context, every.line, every.discriminator, every.vtable, every.count, self.names
-        )
+        return replace(every, context=context)
 
     def add_to(self, samples: Sequence[FunctionSamples]) -> None:
         """Add them to an object for each context."""

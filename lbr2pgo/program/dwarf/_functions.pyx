@@ -46,6 +46,7 @@ from lbr2pgo.program.dwarf._walk cimport (
     is_over,
     moved_to,
     next_entry,
+    next_in_tree,
     reference,
     walk_over,
 )
@@ -77,21 +78,15 @@ def subprogram_ranges(
 
 
 cdef int _walk_subprograms(Walk *walk, Ranges *ranges) except -1 nogil:
-    cdef const Abbreviation *declared
+    cdef const Abbreviation *declared = next_in_tree(walk)
     cdef Value[RANGE_SLOTS] values
-    while not is_over(walk) and ranges.rows.count <= ranges.limit:
-        declared = next_entry(walk)
-        if declared is NULL:
-            walk.depth -= 1
+    while declared is not NULL and ranges.rows.count <= ranges.limit:
+        if declared.tag == DW_TAG_subprogram and declared.has_ranges:
+            read_ranges(&walk.c, declared, walk.steps, walk.encoding, values)
+            put_ranges(walk.parts, walk.unit, values, walk.at, ranges)
         else:
-            if declared.tag == DW_TAG_subprogram and declared.has_ranges:
-                read_ranges(&walk.c, declared, walk.steps, walk.encoding, values)
-                put_ranges(walk.parts, walk.unit, values, walk.at, ranges)
-            else:
-                skip_values(&walk.c, declared, walk.steps, walk.encoding)
-            walk.depth += declared.children
-        if walk.depth <= 0:
-            break
+            skip_values(&walk.c, declared, walk.steps, walk.encoding)
+        declared = next_in_tree(walk)
     return 0
 
 

@@ -42,9 +42,8 @@ from lbr2pgo.program.dwarf._units cimport Abbreviations, Sections
 from lbr2pgo.program.dwarf._walk cimport (
     Walk,
     ending_of,
-    is_over,
     moved_to,
-    next_entry,
+    next_in_tree,
     reference,
     walk_over,
 )
@@ -112,25 +111,23 @@ cdef int _walk_variables(Walk *walk, Growing *rows) except -1 nogil:
     cdef Value[ALL_SLOTS] values
     cdef Found address
     cdef Static *row
-    while not is_over(walk):
-        declared = next_entry(walk)
-        if declared is NULL:
-            walk.depth -= 1
-        elif declared.tag == DW_TAG_variable:
-            read_attributes(
-                walk.parts.abbrev, declared.specs, walk.encoding, &walk.c, values, ALL_SLOTS
-            )
+    declared = next_in_tree(walk)
+    while declared is not NULL:
+        if declared.tag == DW_TAG_variable:
+            _read_values(walk, declared, values)
             address = _static_address(walk.parts, walk.unit, values[LOCATION])
             if address.is_there and walk.c.at >= 0:
                 row = <Static *>add(rows)
                 row.address, row.offset = address.number, walk.at
-            walk.depth += declared.children
         else:
             skip_values(&walk.c, declared, walk.steps, walk.encoding)
-            walk.depth += declared.children
-        if walk.depth <= 0:
-            break
+        declared = next_in_tree(walk)
     return 0
+
+
+cdef void _read_values(Walk *walk, const Abbreviation *declared, Value *values) noexcept nogil:
+    """Read all slots of the entry that a walk has come to."""
+    read_attributes(walk.parts.abbrev, declared.specs, walk.encoding, &walk.c, values, ALL_SLOTS)
 
 
 cdef Found _static_address(const Parts *parts, const Unit *unit, Value location) noexcept nogil:
@@ -173,22 +170,15 @@ def entry_with_children(
 cdef int _walk_children(Walk *walk, Growing *rows) except -1 nogil:
     cdef const Abbreviation *declared
     cdef Value[ALL_SLOTS] values
-    while not is_over(walk) and rows.count <= MOST_CHILDREN:
-        declared = next_entry(walk)
-        if declared is NULL:
-            walk.depth -= 1
-        elif walk.depth <= 1:
-            read_attributes(
-                walk.parts.abbrev, declared.specs, walk.encoding, &walk.c, values, ALL_SLOTS
-            )
+    declared = next_in_tree(walk)
+    while declared is not NULL and rows.count <= MOST_CHILDREN:
+        if walk.depth <= 1:
+            _read_values(walk, declared, values)
             if walk.c.at >= 0:
                 _fill(walk, declared.tag, values, <Entry *>add(rows))
-            walk.depth += declared.children
         else:
             skip_values(&walk.c, declared, walk.steps, walk.encoding)
-            walk.depth += declared.children
-        if walk.depth <= 0:
-            break
+        declared = next_in_tree(walk)
     return 0
 
 

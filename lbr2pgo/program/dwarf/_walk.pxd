@@ -44,6 +44,8 @@ cdef struct Walk:
     Cursor c
     int64_t at  # where the last entry started
     int64_t depth
+    bint opens  # the last entry has children, which come next; see `next_in_tree`
+    bint is_begun
     int64_t ending
 
 
@@ -68,6 +70,7 @@ cdef inline Walk walk_over(
     walk.encoding = encoding_of(unit)
     walk.c = cursor(sections.parts.info, unit.die, unit.end)
     walk.at, walk.depth, walk.ending = unit.die, 0, COMPLETE
+    walk.opens = walk.is_begun = False
     return walk
 
 
@@ -87,6 +90,24 @@ cdef inline const Abbreviation *next_entry(Walk *walk) noexcept nogil:
     if declared is NULL:
         walk.ending, walk.c.at = NO_DECLARATION, walk.c.end
     return declared
+
+
+cdef inline const Abbreviation *next_in_tree(Walk *walk) noexcept nogil:
+    """Read the code of the next entry, which is `depth` deep; NULL behind the tree, and at damage.
+
+    Its values must be read or passed over before the next one is asked for.
+    """
+    cdef const Abbreviation *declared
+    walk.depth += walk.opens
+    walk.opens = False
+    while not is_over(walk) and (walk.depth > 0 or not walk.is_begun):
+        walk.is_begun = True
+        declared = next_entry(walk)
+        if declared is not NULL:
+            walk.opens = declared.children
+            return declared
+        walk.depth -= 1
+    return NULL
 
 
 cdef inline int64_t ending_of(const Walk *walk) noexcept nogil:
