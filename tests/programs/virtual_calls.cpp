@@ -48,7 +48,9 @@ int main(int arguments, char **) {
     sum += ones(&one, i);
     sum += twos(&two, i);
     sum += tail(all[i & 1], i);
-    sum += look(all[i & 3]);
+    // Twice, so that what is inlined there is among the hot contexts of every recording.
+    for (int twice = arguments; twice <= 2; twice++)
+      sum += look(all[i & 3]);
   }
   return sum == 7;
 }

@@ -34,13 +34,14 @@ CALL, ONES, TWOS = "_Z4callP4Basei", "_Z4onesP4Basei", "_Z4twosP4Basei"
 TAIL, BOTH, LOOK = "_Z4tailP4Basei", "_Z4bothP4BaseS0_i", "_Z4lookP4Base"
 METHOD = "_Z6methodP4Base"
 OF_LOOP: Counts = {ONE: 400, TWO: 200, THREE: 200}
+OF_LOOKS: Counts = {ONE: 800, TWO: 400, THREE: 400}
 IN_CONTEXT: Told = {
     ("main", CALL): [OF_LOOP],
     ("main", BOTH): [{ONE: 400, TWO: 400}, {THREE: 800}],
     ("main", ONES, CALL): [{ONE: 800}],
     ("main", TWOS, CALL): [{TWO: 800}],
     ("main", TAIL): [{ONE: 400, TWO: 400}],
-    ("main", LOOK, METHOD): [OF_LOOP],
+    ("main", LOOK, METHOD): [OF_LOOKS],
 }
 """What main says, by who called."""
 CALLS: Counts = {ONE: 1200, TWO: 1000, THREE: 200}
@@ -48,7 +49,7 @@ FLAT: Told = {
     (CALL,): [CALLS],
     ("main", BOTH): IN_CONTEXT["main", BOTH],
     (TAIL,): IN_CONTEXT["main", TAIL],
-    (LOOK, METHOD): [OF_LOOP],
+    (LOOK, METHOD): [OF_LOOKS],
 }
 """By function, and by what is inlined there."""
 NESTED: Told = {
@@ -149,7 +150,7 @@ def test_counts_are_the_programs_own_and_llvm_keeps_them(
     expected = shown(tool, tmp_path / "text")
     assert shown(tool, tmp_path / "extbinary") == shown(tool, merged) == expected
     names = Counter(word for line in expected.splitlines() for word in line.split())
-    assert all(names[f"{name}:{count}"] for name, count in OF_LOOP.items())
+    assert all(names[f"{name}:{count}"] for name, count in OF_LOOKS.items())
 
 
 @pytest.mark.parametrize("contexts", ["off", "full"])
