@@ -6,7 +6,7 @@ is wrong, and in which row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import field, fields, replace
 from functools import cache
 from typing import Any, TypeVar, dataclass_transform
@@ -14,7 +14,7 @@ from typing import Any, TypeVar, dataclass_transform
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 
 TableT = TypeVar("TableT")
@@ -117,6 +117,14 @@ def end_to_end(parts: Iterable[Any], *names: str) -> list[U64]:
     """Columns of 64 bits of several tables, the rows of each behind those of the one before."""
     every, none = list(parts), np.zeros(0, np.uint64)
     return [np.concatenate([none, *(getattr(part, name) for part in every)]) for name in names]
+
+
+def joined(parts: Sequence[Records]) -> Records:
+    """Parts of one table; NumPy itself would compare the names of their fields, part by part."""
+    if len(parts) == 1:
+        return parts[0]
+    rows: Records = np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
+    return rows
 
 
 def is_ascending(*columns: npt.NDArray[Any]) -> bool:

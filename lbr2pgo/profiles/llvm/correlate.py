@@ -14,31 +14,37 @@ What `llvm-profgen` computes (LLVM: tools/llvm-profgen/ProfileGenerator.cpp), in
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from lbr2pgo.model.compat import OURS, Compat
-from lbr2pgo.profiles.llvm.contexts.context_trees import levels
+from lbr2pgo.profiles.llvm._function_rows import (
+    CallColumns,
+    CodeColumns,
+    FunctionRows,
+    PlaceColumns,
+    ScopeColumns,
+)
 from lbr2pgo.profiles.llvm.counted_code import CountedCode, counted_code, located, starts
 from lbr2pgo.profiles.llvm.entry_calls import EntryCalls, calls_to_entries
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
-from lbr2pgo.profiles.llvm.source_places import (
-    InlineContexts,
-    PlacesOfLines,
-    inline_contexts,
-    places_of,
-)
+from lbr2pgo.profiles.llvm.source_places import PlacesOfLines, places_of
 from lbr2pgo.profiles.llvm.symbol_names import outermost_by
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import among, distinct, distinct_rows
-from lbr2pgo.support.sums import add_at, multiplied, sums_at, sums_of_groups
+from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.intervals import offsets_of
+from lbr2pgo.support.tables import joined
+from lbr2pgo.support.threads import made_of_each
 
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
 
@@ -75,7 +81,7 @@ def profile_table(
     if for_gcc is not None:
         found = outermost_by(found, functions, code.address, place_of)
     places = places_of(found, is_fs=is_fs)
-    table = _table(_executed(code, place_of), places, _placed(calls, code, place_of))
+    table = _table(code, place_of, places, _placed(calls, code, place_of, places.names))
     if for_gcc is None:
         table.raise_to_calls()
     table = table.without_ambiguous().with_used_names()
@@ -90,71 +96,83 @@ def uses_fs_discriminators(program: Program) -> bool:
     return mark.encode() in symbols.names.table and symbols.by_name(mark) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _Executed:
-    """What ran at places in the source: see `CountedCode`, whose instructions are added up."""
-
-    weight: U64
-    count: U64
-    """The largest one."""
-    is_body: Bools
-
-
-def _executed(code: CountedCode, place: I64) -> _Executed:
-    """Instructions of a place stand together."""
-    first = np.flatnonzero(np.diff(place, prepend=-1))
-    if not len(first):
-        return _Executed(code.weight(), code.count, code.is_body)
-    return _Executed(
-        weight=sums_of_groups(code.weight(), first),
-        count=np.maximum.reduceat(code.count, first),
-        is_body=np.logical_or.reduceat(code.is_body, first),
-    )
+_PLACES_AT_ONCE = 1 << 14
+"""Of functions with so many, about, a thread makes the rows together."""
 
 
 @dataclass(frozen=True, slots=True)
 class _PlacedCalls:
-    """Calls and the place of those that are made from one, -1 for others; columns of one length."""
+    """Calls by the place that they are made from, -1 for none; columns of one length."""
 
     place: I64
     callee: I64
     count: U64
     names: tuple[str, ...]
+    """Of functions at places, and of callees."""
 
 
-def _placed(calls: EntryCalls, code: CountedCode, place_of: I64) -> _PlacedCalls:
+def _placed(
+    calls: EntryCalls, code: CountedCode, place_of: I64, names: Sequence[str]
+) -> _PlacedCalls:
     place = np.full(len(calls.source), -1)
     row = np.searchsorted(code.address, calls.source[calls.has_source])
     place[calls.has_source] = place_of[row]
-    called, callee = np.unique(calls.callee, return_inverse=True)  # of all functions, a few
-    names = tuple(calls.names[i] for i in called.tolist())
-    return _PlacedCalls(place, callee, calls.count, names)
+    order = np.argsort(place, kind="stable")
+    called, callee = np.unique(calls.callee[order], return_inverse=True)  # of all functions, a few
+    numbers = {name: number for number, name in enumerate(names)}
+    of_called = [numbers.setdefault(calls.names[i], len(numbers)) for i in called.tolist()]
+    callee = np.array(of_called, np.int64)[callee]
+    return _PlacedCalls(place[order], callee, calls.count[order], tuple(numbers))
 
 
-def _table(executed: _Executed, places: PlacesOfLines, calls: _PlacedCalls) -> ProfileTable:
-    names = {name: number for number, name in enumerate(places.names)}
-    callees = np.array([names.setdefault(name, len(names)) for name in calls.names], np.int64)
-    calls = replace(calls, callee=callees[calls.callee], names=tuple(names))
-    contexts, innermost = inline_contexts(places)
-    body, targets = _body(executed, places, innermost, calls)
-    made = _with_heads(_with_totals(executed, contexts, innermost), calls)
-    return ProfileTable(calls.names, made, body, targets)
-
-
-def _with_totals(executed: _Executed, contexts: InlineContexts, innermost: I64) -> Contexts:
-    totals = np.zeros(len(contexts.parent), dtype=np.uint64)
-    known = innermost >= 0
-    add_at(totals, innermost[known], executed.weight[known])
-    for rows in list(levels(contexts.parent))[:0:-1]:
-        add_at(totals, contexts.parent[rows], totals[rows])
-    return Contexts(
-        parent=contexts.parent,
-        line=contexts.line,
-        discriminator=contexts.discriminator,
-        name=contexts.function,
-        total=totals,
-        head=np.zeros_like(totals),
+def _table(
+    code: CountedCode, place_of: I64, places: PlacesOfLines, calls: _PlacedCalls
+) -> ProfileTable:
+    """The table, made of one function after the other; those of one name are one."""
+    size, is_made = len(places.scope), calls.place >= 0
+    locations, inlined = places.locations, places.calls
+    functions = FunctionRows(
+        ScopeColumns(places.parent, places.function, inlined.line, inlined.discriminator),
+        PlaceColumns(
+            scope=places.scope,
+            line=locations.line,
+            discriminator=locations.discriminator,
+            factor=places.factor(slice(None)),
+            code=offsets_of(np.bincount(place_of, minlength=size)),
+            calls=offsets_of(np.bincount(calls.place[is_made], minlength=size)),
+        ),
+        CodeColumns(code.count, code.size, code.is_body.view(np.uint8)),
+        CallColumns(calls.callee[is_made], calls.count[is_made]),
+        len(places.names),
     )
+    made = made_of_each(functions.of, functions.pieces(_PLACES_AT_ONCE))
+    contexts, body, targets = _joined([*made])
+    return ProfileTable(calls.names, _with_heads(contexts, calls), body, targets)
+
+
+def _joined(
+    parts: Sequence[tuple[Records, Records, Records]],
+) -> tuple[Contexts, Body, CallTargets]:
+    """What was made of functions, one part behind the other."""
+    contexts_before = rows_before = 0
+    for contexts, rows, calls in parts:
+        contexts["parent"][contexts["parent"] >= 0] += contexts_before
+        rows["context"] += contexts_before
+        calls["row"] += rows_before
+        contexts_before += len(contexts)
+        rows_before += len(rows)
+    contexts, rows, calls = (joined(each) for each in zip(*parts, strict=True))
+    head = np.zeros(len(contexts), np.uint64)
+    return (
+        Contexts(**_columns(contexts), head=head),
+        Body(**_columns(rows)),
+        CallTargets(**_columns(calls)),
+    )
+
+
+def _columns(rows: Records) -> dict[str, npt.NDArray[Any]]:
+    """Each for itself, as loops take them."""
+    return {name: rows[name].copy() for name in rows.dtype.names or ()}
 
 
 def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
@@ -176,25 +194,3 @@ def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:
         total=np.concatenate((contexts.total, zeros.astype(np.uint64))),
         head=head,
     )
-
-
-def _body(
-    executed: _Executed, places: PlacesOfLines, innermost: I64, calls: _PlacedCalls
-) -> tuple[Body, CallTargets]:
-    """Counts of locations, and the calls from them; a location that only calls has a zero."""
-    is_known = calls.place >= 0
-    is_known[is_known] = innermost[calls.place[is_known]] >= 0
-    bodies = np.flatnonzero(executed.is_body & (innermost >= 0))
-    rows = np.concatenate((bodies, calls.place[is_known]))
-    value = multiplied(executed.count[rows], places.factor(rows))
-    value[len(bodies) :] = 0
-    columns = (innermost[rows], *places.location(rows))
-    first, row = distinct_rows(*columns)
-    count = np.zeros(len(first), np.uint64)
-    np.maximum.at(count, row, value)
-    callee = calls.callee[is_known]
-    first_call, call = distinct_rows(row[len(bodies) :], callee)
-    called = sums_at(call, calls.count[is_known], len(first_call))
-    context, line, discriminator = (column[first] for column in columns)
-    targets = CallTargets(row[len(bodies) :][first_call], callee[first_call], called)
-    return Body(context, line, discriminator, count), targets

@@ -59,7 +59,7 @@ class PlacesOfLines:
         """Line and discriminator of these places."""
         return self.locations.at(places)
 
-    def factor(self, places: I64) -> U64:
+    def factor(self, places: I64 | slice) -> U64:
         """Copies that the optimizer made of the code at these places."""
         words = self.locations.words[places]
         return (np.ones_like(words) if self.is_fs else duplication_factor(words)).astype(np.uint64)

@@ -18,12 +18,12 @@ from lbr2pgo.program.dwarf._units import (
     Sections,
 )
 from lbr2pgo.program.dwarf.section import DebugTexts
-from lbr2pgo.program.dwarf.unit import Dwarf, joined
+from lbr2pgo.program.dwarf.unit import Dwarf
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses, image_array
 from lbr2pgo.support.arrays import I32, I64, U64, Bools, Records
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import table
+from lbr2pgo.support.tables import joined, table
 
 ENDINGS = {
     DAMAGED: "units cut off by damage in .debug_info",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import cached_property
 
 import numpy as np
@@ -21,6 +21,7 @@ from lbr2pgo.support.arrays import I64, U64, Bools, Bytes, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import interval_of
+from lbr2pgo.support.tables import joined
 
 GetSection = Callable[[str], DebugSection]
 """What `.debug_<name>` holds: nothing where it is absent or damaged."""
@@ -163,14 +164,6 @@ class Dwarf:
         order = np.argsort(starts, kind="stable")
         order = order[starts[order] < ends[order]]
         return Claims(starts[order], ends[order], owners[order])
-
-
-def joined(parts: Sequence[Records]) -> Records:
-    """Parts of one table; NumPy itself would compare the names of their fields, part by part."""
-    if len(parts) == 1:
-        return parts[0]
-    rows: Records = np.concatenate([part.view(np.uint8) for part in parts]).view(parts[0].dtype)
-    return rows
 
 
 def _whole(section: DebugSection) -> Bytes:
