@@ -18,8 +18,8 @@ cdef inline Growing growing(size_t row) noexcept nogil:
     return table
 
 
-cdef inline int _grow(Growing *table) except -1 nogil:
-    cdef Py_ssize_t room = 2 * table.room + 64
+cdef inline int _grow(Growing *table, Py_ssize_t rows) except -1 nogil:
+    cdef Py_ssize_t room = 2 * table.room + 64 + rows
     cdef char *data = <char *>realloc(table.data, room * table.row)
     if data is NULL:
         raise MemoryError
@@ -29,10 +29,15 @@ cdef inline int _grow(Growing *table) except -1 nogil:
 
 cdef inline void *add(Growing *table) except NULL nogil:
     """One row more, not yet filled; rows may move whenever one is added."""
-    if table.count == table.room:
-        _grow(table)
-    table.count += 1
-    return table.data + (table.count - 1) * table.row
+    return add_many(table, 1)
+
+
+cdef inline void *add_many(Growing *table, Py_ssize_t rows) except NULL nogil:
+    """So many rows more."""
+    if rows > table.room - table.count:
+        _grow(table, rows)
+    table.count += rows
+    return table.data + (table.count - rows) * table.row
 
 
 cdef inline bytes content(const Growing *table):

@@ -1,6 +1,7 @@
 from typing import NamedTuple
 
-from lbr2pgo.support.arrays import I64, U8, U64, Bytes
+from lbr2pgo.support.arrays import I64, U8, U64
+from lbr2pgo.support.texts import Texts
 
 HEADER_BYTES: int
 """What a context's line holds at most besides indent and name: three numbers, a location, signs."""
@@ -59,12 +60,6 @@ class CallParts(NamedTuple):
     callee: I64
     counts: U64
 
-class NameBytes(NamedTuple):
-    """All names, end to end, and where each begins, (names + 1,)."""
-
-    text: Bytes
-    start: I64
-
 class ProfileLines:
     """The text of a profile."""
 
@@ -73,7 +68,7 @@ class ProfileLines:
         contexts: ContextLines,
         body: BodyLines,
         calls: CallParts,
-        names: NameBytes,
+        names: Texts,
         stacks: CallerStacks | None = None,
     ) -> None: ...
     def put(self, first: int, end: int, room: U8) -> int:
@@ -87,9 +82,9 @@ class ProfileLines:
 NUMBER_BYTES: int
 """What a number takes at most."""
 
-def put_lines(form: bytes, rows: U64, text: Bytes, start: I64, room: U8) -> int:
+def put_lines(form: bytes, rows: U64, names: Texts, room: U8) -> int:
     """Write rows (n, k) into bytes as `form` says; how many bytes that took.
 
-    In `form` `%x` stands for a column in hexadecimal, `%d` for one in decimal, `%s` for names:
-    name i lies in text[start[i] : start[i + 1]]. Raises IndexError if there is too little room.
+    In `form` `%x` stands for a column in hexadecimal, `%d` for one in decimal, `%s` for names.
+    Raises IndexError if there is too little room.
     """

@@ -16,7 +16,6 @@ ContextLines = namedtuple(
 CallerStacks = namedtuple("CallerStacks", "context parent line discriminator name deepest")
 BodyLines = namedtuple("BodyLines", "line discriminator counts calls")
 CallParts = namedtuple("CallParts", "callee counts")
-NameBytes = namedtuple("NameBytes", "text start")
 
 cpdef enum:
     HEADER_BYTES = 66
@@ -62,7 +61,7 @@ cdef class ProfileLines:
     cdef const int64_t[::1] callee
     cdef const uint64_t[::1] call_count
     cdef const uint8_t[::1] text
-    cdef const int64_t[::1] start
+    cdef const int64_t[::1] start, end
 
     def __init__(self, contexts, body, calls, names, stacks=None):
         (
@@ -80,14 +79,14 @@ cdef class ProfileLines:
         self.around = np.zeros(int(np.max(contexts.depth, initial=0)) + 1, np.int64)
         self.body_line, self.body_discriminator, self.body_count, self.calls = body
         self.callee, self.call_count = calls
-        self.text, self.start = names
+        self.text, self.start, self.end = names.text, names.start, names.end
 
     cdef int _put_header(self, Out* out, Py_ssize_t i) except -1 nogil:
         """Write a context's first line, without its end."""
         if self.depth[i]:
             _begin_line(out, self.depth[i], self.line[i], self.discriminator[i])
         if self.context is None:
-            put_name(out, self.text, self.start, self.name[i])
+            put_name(out, self.text, self.start, self.end, self.name[i])
         else:
             put_byte(out, b"[")
             self._put_stack(out, self.context[i])
@@ -108,7 +107,7 @@ cdef class ProfileLines:
             context = self.caller[context]
         while depth:
             depth -= 1
-            put_name(out, self.text, self.start, self.function[self.path[depth]])
+            put_name(out, self.text, self.start, self.end, self.function[self.path[depth]])
             if depth:
                 context = self.path[depth - 1]
                 put_byte(out, b":")
@@ -121,7 +120,7 @@ cdef class ProfileLines:
         cdef Py_ssize_t k
         for k in range(self.calls[row], self.calls[row + 1]):
             put_byte(out, b" ")
-            put_name(out, self.text, self.start, self.callee[k])
+            put_name(out, self.text, self.start, self.end, self.callee[k])
             put_byte(out, b":")
             put_decimal(out, self.call_count[k])
         return 0
@@ -179,6 +178,7 @@ cdef int _put_row(
     Py_ssize_t row,
     const uint8_t[::1] text,
     const int64_t[::1] start,
+    const int64_t[::1] end,
 ) except -1 nogil:
     cdef Py_ssize_t i = 0, column = 0, size = form.shape[0]
     while i < size:
@@ -189,7 +189,7 @@ cdef int _put_row(
         if form[i + 1] == b"x":
             put_hex(out, rows[row, column])
         elif form[i + 1] == b"s":
-            put_name(out, text, start, rows[row, column])
+            put_name(out, text, start, end, rows[row, column])
         else:
             put_decimal(out, rows[row, column])
         column += 1
@@ -200,13 +200,14 @@ cdef int _put_row(
 def put_lines(
     const uint8_t[::1] form,
     const uint64_t[:, ::1] rows,
-    const uint8_t[::1] text,
-    const int64_t[::1] start,
+    names,
     uint8_t[::1] room,
 ):
+    cdef const uint8_t[::1] text = names.text
+    cdef const int64_t[::1] start = names.start, end = names.end
     cdef Py_ssize_t row, count = rows.shape[0]
     cdef Out out = out_into(room)
     with nogil:
         for row in range(count):
-            _put_row(&out, form, rows, row, text, start)
+            _put_row(&out, form, rows, row, text, start, end)
     return out.at - out.start

@@ -65,10 +65,11 @@ cdef inline int put_hex(Out* out, uint64_t number) except -1 nogil:
 
 
 cdef inline int put_name(
-    Out* out, const uint8_t[::1] text, const int64_t[::1] start, int64_t name
+    Out* out, const uint8_t[::1] text, const int64_t[::1] start, const int64_t[::1] end,
+    int64_t name,
 ) except -1 nogil:
-    """Put one of the names that lie end to end in `text`."""
-    cdef int64_t first = start[name], stop = start[name + 1]
+    """Put one of the names that lie in `text`."""
+    cdef int64_t first = start[name], stop = end[name]
     if first == stop:
         return 0
     if not 0 <= first < stop <= text.shape[0]:

@@ -9,23 +9,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from lbr2pgo.profiles._profile_lines import NUMBER_BYTES, NameBytes, put_lines
-from lbr2pgo.support.intervals import offsets_of
+from lbr2pgo.profiles._profile_lines import NUMBER_BYTES, put_lines
+from lbr2pgo.support.texts import Texts
 
 _ROWS_AT_ONCE = 1 << 16
 
 
-def name_bytes(names: Sequence[bytes]) -> NameBytes:
-    """Names as lines take them."""
-    start = offsets_of([len(name) for name in names])
-    return NameBytes(np.frombuffer(b"".join(names), np.uint8), start)
-
-
-_NO_NAMES = name_bytes([])
+_NO_NAMES = Texts.of([])
 
 
 def table_lines(
-    form: str, columns: Sequence[npt.NDArray[Any]], names: NameBytes = _NO_NAMES
+    form: str, columns: Sequence[npt.NDArray[Any]], names: Texts = _NO_NAMES
 ) -> Iterator[bytes]:
     r"""Blocks of lines, one line for each row of columns (n,), whose numbers are not negative.
 
@@ -36,12 +30,12 @@ def table_lines(
     """
     line = f"{form}\n".encode()
     is_name = [kind == "s" for kind in re.findall("%(.)", form)]
-    length = np.diff(names.start)
+    length = names.lengths()
     for first in range(0, len(columns[0]), _ROWS_AT_ONCE):
         parts = [column[first : first + _ROWS_AT_ONCE] for column in columns]
         room = len(parts[0]) * (len(line) + NUMBER_BYTES * len(parts))
         room += sum(int(length[p].sum()) for p, named in zip(parts, is_name, strict=True) if named)
         text = np.empty(room, np.uint8)
         rows = np.stack([part.astype(np.uint64) for part in parts], axis=1)
-        used = put_lines(line, rows, names.text, names.start, text)
+        used = put_lines(line, rows, names, text)
         yield text[:used].tobytes()

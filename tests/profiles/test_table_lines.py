@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.profiles import table_lines as module
-from lbr2pgo.profiles.table_lines import name_bytes, table_lines
+from lbr2pgo.profiles.table_lines import table_lines
+from lbr2pgo.support.texts import Texts
 
 numbers = st.integers(0, 2**64 - 1)
 texts = st.lists(st.binary(max_size=5), min_size=1, max_size=4)
@@ -18,7 +19,7 @@ def test_lines_are_those_of_plain_formatting(data: st.DataObject, names: list[by
     columns = [np.array(column, np.uint64) for column in zip(*rows, strict=True)]
     columns = columns or [np.zeros(0, np.uint64)] * 3
     expected = b"".join(b"%x %s:%d\n" % (a, names[b], c) for a, b, c in rows)
-    assert b"".join(table_lines("%x %s:%d", columns, name_bytes(names))) == expected
+    assert b"".join(table_lines("%x %s:%d", columns, Texts.of_bytes(names))) == expected
 
 
 def test_many_rows_come_in_blocks() -> None:

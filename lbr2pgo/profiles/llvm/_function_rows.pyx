@@ -12,6 +12,8 @@ from lbr2pgo.native.growing cimport Growing, add, content, growing, release
 from lbr2pgo.native.row_ids cimport RowSums
 from lbr2pgo.native.sums cimport product, saturating
 
+from lbr2pgo.profiles.llvm._groups import grouped
+
 ScopeColumns = namedtuple("ScopeColumns", "parent function line discriminator")
 PlaceColumns = namedtuple("PlaceColumns", "scope line discriminator factor code calls")
 CodeColumns = namedtuple("CodeColumns", "counts size is_body")
@@ -168,13 +170,12 @@ cdef class FunctionRows:
         self.count, self.size, self.is_body = code
         self.callee, self.call_count = calls
         self.context = np.empty(self.parent.shape[0], np.int64)
-        around = np.empty(self.parent.shape[0], np.int32)
+        around = np.empty(self.parent.shape[0], np.int64)
         self._stand_alone(around)
-        self.scopes, self.scope_bounds = _grouped(around, functions)
-        around_place = np.append(around, np.int32(-1))[places.scope]
-        self.places, self.place_bounds = _grouped(around_place, functions)
+        self.scopes, self.scope_bounds = grouped(around, functions)
+        self.places, self.place_bounds = grouped(np.append(around, -1)[places.scope], functions)
 
-    def _stand_alone(self, int32_t[::1] around):
+    def _stand_alone(self, int64_t[::1] around):
         """Fill in the function around each scope that is not inlined."""
         cdef Py_ssize_t i
         with nogil:
@@ -186,7 +187,7 @@ cdef class FunctionRows:
 
     def pieces(self, Py_ssize_t places):
         bounds = np.asarray(self.place_bounds)
-        inner = np.searchsorted(bounds, np.arange(places, bounds[-1], places)).tolist()
+        inner = np.searchsorted(bounds, np.arange(places, len(self.places), places)).tolist()
         return list(pairwise([0, *inner, len(bounds) - 1]))
 
     def of(self, pair):
@@ -233,22 +234,3 @@ cdef class FunctionRows:
         for i in range(self.calls[place], self.calls[place + 1]):
             made.put_entry(context, location, self.callee[i], self.call_count[i])
         return 0
-
-
-def _grouped(const int32_t[::1] group, Py_ssize_t groups):
-    """Rows by their groups, but for those of -1, and where each group begins."""
-    cdef Py_ssize_t i
-    cdef int64_t[::1] past = np.zeros(groups + 2, np.int64)
-    with nogil:
-        for i in range(group.shape[0]):
-            if group[i] >= 0:
-                past[group[i] + 2] += 1
-        for i in range(2, groups + 2):
-            past[i] += past[i - 1]
-    cdef int64_t[::1] rows = np.empty(past[groups + 1], np.int64)
-    with nogil:
-        for i in range(group.shape[0]):
-            if group[i] >= 0:
-                rows[past[group[i] + 1]] = i
-                past[group[i] + 1] += 1
-    return rows, past[: groups + 1]

@@ -22,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lbr2pgo.model.compat import OURS, Compat
+from lbr2pgo.native.text_numbers import TextNumbers
 from lbr2pgo.profiles.llvm._function_rows import (
     CallColumns,
     CodeColumns,
@@ -44,6 +45,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import offsets_of
 from lbr2pgo.support.tables import joined
+from lbr2pgo.support.texts import Texts
 from lbr2pgo.support.threads import made_of_each
 
 _FS_DISCRIMINATOR_MARK = "__llvm_fs_discriminator__"
@@ -107,7 +109,7 @@ class _PlacedCalls:
     place: I64
     callee: I64
     count: U64
-    names: tuple[str, ...]
+    names: Texts
     """Of functions at places, and of callees."""
 
 
@@ -119,10 +121,10 @@ def _placed(
     place[calls.has_source] = place_of[row]
     order = np.argsort(place, kind="stable")
     called, callee = np.unique(calls.callee[order], return_inverse=True)  # of all functions, a few
-    numbers = {name: number for number, name in enumerate(names)}
-    of_called = [numbers.setdefault(calls.names[i], len(numbers)) for i in called.tolist()]
-    callee = np.array(of_called, np.int64)[callee]
-    return _PlacedCalls(place[order], callee, calls.count[order], tuple(numbers))
+    known = TextNumbers()
+    for each in (Texts.of(names), Texts.of(calls.names).take(called)):
+        of_called = known.number_all(each.text, each.start, each.end)
+    return _PlacedCalls(place[order], of_called[callee], calls.count[order], Texts(*known.texts()))
 
 
 def _table(

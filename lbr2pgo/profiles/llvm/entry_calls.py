@@ -14,6 +14,7 @@ from lbr2pgo.replay.replay import Flow
 from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.tables import table
+from lbr2pgo.support.texts import Texts
 
 EXTERNAL = np.uint64(1)
 """Where llvm-profgen believes to be what is outside the image. If debug information of dropped
@@ -31,7 +32,7 @@ class EntryCalls:
     callee: I64
     """Index into `names`."""
     count: U64
-    names: tuple[str, ...]
+    names: Sequence[str]
 
 
 def calls_to_entries(
@@ -60,18 +61,25 @@ def entries_at(
     symbols: Symbols,
     functions: DwarfFunctions,
     is_odd: Bools | None = None,
-) -> tuple[I64, tuple[str, ...]]:
+) -> tuple[I64, Sequence[str]]:
     """The function that is entered at each address (n,), an index into the names; -1 for none.
 
     `is_odd` tells, of each name in `functions`, whether not all agree that it is the function's.
     """
-    names = tuple(canonical_name(name) for name in functions.names)
+    names = _canonical(functions.names)
     place = functions.containing(addresses)
     is_entry = place >= 0
     is_entry[is_entry] = functions.range_start[place[is_entry]] == addresses[is_entry]
     is_entry[is_entry] = _is_entry(symbols, functions, names, is_odd)[place[is_entry]]
     function = np.append(functions.function, -1).astype(np.int64)
     return np.where(is_entry, function[place], -1), names
+
+
+def _canonical(names: Sequence[str]) -> Texts:
+    """All names as clang looks them up: those with a dot may be others."""
+    texts = Texts.of(names)
+    rows = np.flatnonzero(texts.holding(b"."))
+    return texts.but(rows, [canonical_name(name) for name in texts.take(rows)])
 
 
 def _is_entry(

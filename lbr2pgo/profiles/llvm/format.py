@@ -217,9 +217,9 @@ def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileErro
 
 def _line_breaks(names: Sequence[str]) -> Bools:
     """(n,): which names the text form can't hold."""
-    import numpy as np
+    from lbr2pgo.support.texts import Texts
 
-    return np.array(["\n" in name for name in names], np.bool_)
+    return Texts.of(names).holding(b"\n")
 
 
 def _count_lost(

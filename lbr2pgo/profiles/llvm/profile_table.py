@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import compress
 
 import numpy as np
 
@@ -17,10 +16,11 @@ from lbr2pgo.profiles.llvm.vtable_counts import VtableCounts
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.sums import add_at
+from lbr2pgo.support.texts import Texts
 
 # Compilers emit several functions of these names, whose profiles would be mixed up
 # (LLVM: ProfileGeneratorBase::filterAmbiguousProfile).
-_AMBIGUOUS_PREFIXES = ("__cxx_global_var_init", "__tls_init")
+_AMBIGUOUS_PREFIXES = (b"__cxx_global_var_init", b"__tls_init")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class CallTargets:
 class ProfileTable:
     """A profile without calling contexts in brackets."""
 
-    names: tuple[str, ...]
+    names: Sequence[str]
     """No two the same."""
     contexts: Contexts
     body: Body
@@ -155,8 +155,9 @@ class ProfileTable:
     @property
     def is_ambiguous(self) -> Bools:
         """(n,): contexts of functions that several may be of one name."""
-        ambiguous = [name.startswith(_AMBIGUOUS_PREFIXES) for name in self.names]
-        found: Bools = np.array(ambiguous, np.bool_)[self.contexts.name]
+        names = Texts.of(self.names)
+        ambiguous = np.logical_or.reduce([names.start_with(each) for each in _AMBIGUOUS_PREFIXES])
+        found: Bools = ambiguous[self.contexts.name]
         return found
 
     def without_ambiguous(self) -> ProfileTable:
@@ -181,7 +182,7 @@ class ProfileTable:
         number = np.cumsum(used) - 1
         return replace(
             self,
-            names=tuple(compress(self.names, used.tolist())),
+            names=Texts.of(self.names).take(used),
             contexts=replace(self.contexts, name=number[self.contexts.name]),
             calls=replace(self.calls, callee=number[self.calls.callee]),
         )
@@ -200,8 +201,9 @@ class ProfileTable:
         """An object for every context, without what is inlined there."""
         c = self.contexts
         columns = (column.tolist() for column in (c.name, c.total, c.head))
+        names = tuple(self.names)
         samples = [
-            FunctionSamples(self.names[name], total, head)
+            FunctionSamples(names[name], total, head)
             for name, total, head in zip(*columns, strict=True)
         ]
         self._fill(samples)
@@ -215,7 +217,7 @@ class ProfileTable:
         if self.attributes is not None:
             for function, attributes in zip(samples, self.attributes.tolist(), strict=True):
                 function.attributes = attributes
-        b, t = self.body, self.calls
+        b, t, names = self.body, self.calls, tuple(self.names)
         places = list(zip(b.line.tolist(), b.discriminator.tolist(), strict=True))
         owners = [samples[context] for context in b.context.tolist()]
         for function, place, count in zip(owners, places, b.count.tolist(), strict=True):
@@ -223,22 +225,22 @@ class ProfileTable:
         for row, callee, count in zip(
             t.row.tolist(), t.callee.tolist(), t.count.tolist(), strict=True
         ):
-            owners[row].add_call(places[row], self.names[callee], count)
+            owners[row].add_call(places[row], names[callee], count)
         if self.vtables is not None:
             self.vtables.add_to(samples)
 
     def _functions(self, profile: SampleProfile) -> list[FunctionSamples]:
         """One for each context, hung into its parent, without its body."""
         samples: dict[int, FunctionSamples] = {}
-        c = self.contexts
+        c, names = self.contexts, tuple(self.names)
         columns = (c.parent, c.line, c.discriminator, c.name, c.total, c.head)
         rows = list(zip(*(column.tolist() for column in columns), strict=True))
         for i in np.argsort(self.depth(), kind="stable").tolist():
             parent, line, discriminator, name, total, head = rows[i]
             if parent < 0:
-                samples[i] = profile.function(self.names[name])
+                samples[i] = profile.function(names[name])
             else:
-                samples[i] = samples[parent].callee((line, discriminator), self.names[name])
+                samples[i] = samples[parent].callee((line, discriminator), names[name])
             samples[i].total, samples[i].head = total, head
         return [samples[i] for i in range(len(rows))]
 

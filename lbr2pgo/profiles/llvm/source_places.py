@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +14,7 @@ from lbr2pgo.program.dwarf.debug_info import ScopedPlaces
 from lbr2pgo.support.arrays import I32, I64, U32, U64
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct_rows
+from lbr2pgo.support.texts import Texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class PlacesOfLines:
     calls: Locations
     """Of the functions in their parents."""
     is_fs: bool
-    names: tuple[str, ...]
+    names: Sequence[str]
 
     def location(self, places: I64) -> tuple[I64, I64]:
         """Line and discriminator of these places."""
@@ -88,7 +90,7 @@ def places_of(found: ScopedPlaces, *, is_fs: bool) -> PlacesOfLines:
 def _named(found: ScopedPlaces) -> ScopedPlaces:
     """The same without functions that have no name: what is in them is at their call."""
     scopes = found.scopes
-    is_nameless = np.array([not name for name in found.names], np.bool_)[scopes.function]
+    is_nameless = (Texts.of(found.names).lengths() == 0)[scopes.function]
     if not is_nameless.any():
         return found
     nameless = scopes.passed_on(np.where(is_nameless, np.arange(len(scopes)), -1))

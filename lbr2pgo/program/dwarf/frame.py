@@ -89,7 +89,7 @@ def assemble(groups: Sequence[Group], count: int, table_of: TableOf) -> InlineFr
     name = np.append(np.where(name < 0, nameless, name), nameless)
     file, files = name_files(np.repeat(unit, np.diff(offsets)), number, table_of)
     return InlineFrames(
-        offsets, name[die], line, start_line, discriminator, file, names.texts, files
+        offsets, name[die], line, start_line, discriminator, file, tuple(names.texts), files
     )
 
 
@@ -125,7 +125,7 @@ def name_files(units: I32, numbers: U32, table_of: TableOf) -> tuple[I32, tuple[
     keys, back = np.unique((units.astype(np.int64) << 32) | numbers, return_inverse=True)
     paths = NumberedTexts()
     indices = paths.numbers(_path(table_of(key >> 32), key & 0xFFFFFFFF) for key in keys.tolist())
-    return indices[back], paths.texts
+    return indices[back], tuple(paths.texts)
 
 
 def _path(table: LineTable | None, number: int) -> str:

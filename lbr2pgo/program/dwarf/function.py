@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lbr2pgo.native.row_ids import RowIds
+from lbr2pgo.native.text_numbers import TextNumbers
 from lbr2pgo.program.dwarf import _functions as native
 from lbr2pgo.program.dwarf._frames import chain_offsets, chains, scopes
 from lbr2pgo.program.dwarf._units import (
@@ -24,6 +26,7 @@ from lbr2pgo.support.arrays import I32, I64, U64, Bools, Records
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import interval_of
 from lbr2pgo.support.tables import joined, table
+from lbr2pgo.support.texts import Texts
 
 ENDINGS = {
     DAMAGED: "units cut off by damage in .debug_info",
@@ -54,7 +57,7 @@ class DwarfFunctions:
     """(k,), behind the last byte."""
     function: I32
     """(k,), index into `names`."""
-    names: tuple[str, ...]
+    names: Sequence[str]
     """Each once, and only of functions with a range here."""
 
     @classmethod
@@ -77,24 +80,24 @@ class NumberedTexts:
     """Texts, each once, numbered in the order in which they came."""
 
     def __init__(self) -> None:
-        self._known: dict[str, int] = {}
+        self._known = TextNumbers()
 
-    def numbers(self, texts: Iterable[str | None]) -> I32:
-        """Number of each text, -1 for None."""
-        known = self._known
-        return np.array(
-            [-1 if text is None else known.setdefault(text, len(known)) for text in texts], np.int32
-        )
+    def numbers(self, texts: Iterable[str]) -> I32:
+        """Number of each text."""
+        encoded = (text.encode("utf-8", "surrogateescape") for text in texts)
+        return np.array([self._known.number(text) for text in encoded], np.int32)
 
     def at(self, texts: DebugTexts, places: I64) -> I32:
         """Number of the text at each place, -1 where there is none."""
-        used, back = np.unique(places, return_inverse=True)
-        return self.numbers(texts.decode(used))[back]
+        used = RowIds()
+        place = places.astype(np.uint64)
+        back = used.number_rows(place, np.zeros_like(place))
+        return texts.number(used.rows()[:, 0].astype(np.int64), self._known).astype(np.int32)[back]
 
     @property
-    def texts(self) -> tuple[str, ...]:
+    def texts(self) -> Texts:
         """The texts by their numbers."""
-        return tuple(self._known)
+        return Texts(*self._known.texts())
 
 
 class Around(NamedTuple):

@@ -290,8 +290,7 @@ class Symbolizer:
         ranges, function = ranges[function >= 0], function[function >= 0]
         starts, first = np.unique(ranges["low"], return_index=True)
         used, function = np.unique(function[first], return_inverse=True)
-        texts = names.texts
-        chosen = tuple(texts[i] for i in used.tolist())
+        chosen = names.texts.take(used)
         return DwarfFunctions(starts, ranges["high"][first], function.astype(np.int32), chosen)
 
     def static_variables(self) -> StaticVariables:

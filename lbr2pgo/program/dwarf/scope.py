@@ -66,7 +66,7 @@ class ScopedPlaces(Tabular):
     discriminator: U32
     """(p,), as encoded in DWARF."""
     scopes: Scopes
-    names: tuple[str, ...]
+    names: Sequence[str]
 
     @classmethod
     def none(cls, places: int) -> ScopedPlaces:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from lbr2pgo.program.dwarf._texts import TEXT_SECTIONS, decode_texts
+from lbr2pgo.native.text_numbers import TextNumbers
+from lbr2pgo.program.dwarf._texts import TEXT_SECTIONS, number_texts
 from lbr2pgo.program.elf.file import File
 from lbr2pgo.support.arrays import I64, Bytes
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.texts import Texts
 
 _LEAST, _MOST = 1 << 12, 1 << 20
 """Bytes of strings that are read together."""
@@ -71,38 +73,48 @@ class DebugTexts:
     sections: Sequence[DebugSection]
 
     def decode(self, places: I64) -> list[str | None]:
-        """The strings at (n,) places; None where there is none, or where it has no end.
+        """The strings at (n,) places; None where there is none, or where it has no end."""
+        known = TextNumbers()
+        numbers = self.number(places, known)
+        texts = [*Texts(*known.texts()), None]  # the last one for a number of -1
+        return [texts[number] for number in numbers.tolist()]
 
-        What is decoded in all is bounded, because hostile places may share one endless string.
+    def number(self, places: I64, known: TextNumbers) -> I64:
+        """The number of the string at each of (n,) places, -1 where `decode` has None.
+
+        What is read in all is bounded, because hostile places may share one endless string.
         """
-        found: list[str | None] = [None] * len(places)
+        found = np.full(len(places), -1)
         order = np.argsort(places, kind="stable")
         order = order[places[order] >= 0]
         for number, section in enumerate(self.sections):
             rows = order[places[order] % TEXT_SECTIONS == number]
-            texts = _decode(section, places[rows] // TEXT_SECTIONS)
-            for row, text in zip(rows.tolist(), texts, strict=False):
-                found[row] = text
+            numbers = _numbered(section, places[rows] // TEXT_SECTIONS, known)
+            found[rows[: len(numbers)]] = numbers
         return found
 
 
-def _decode(section: DebugSection, offsets: I64) -> Iterator[str | None]:
-    """The strings at ascending offsets, as long as reading them takes no longer than it should."""
+def _numbered(section: DebugSection, offsets: I64, known: TextNumbers) -> I64:
+    """Numbers of strings at ascending offsets, as long as reading takes no longer than it should.
+
+    -1 for strings without an end.
+    """
     done, least, budget = 0, _LEAST, 16 * section.size + 4096
     past = int(np.searchsorted(offsets, section.size))
+    found = [np.zeros(0, np.int64)]
     while done < past and budget > 0:
         start = int(offsets[done])
         end = start + max(least, min(int(offsets[past - 1]) - start, _MOST))
         part = section.read(start, end)
         inside = offsets[done : done + np.searchsorted(offsets[done:], start + len(part))]
-        texts = decode_texts(part, inside - start, budget)
-        yield from texts
-        done += len(texts)
-        budget -= len(part) + sum(map(len, texts))
-        if texts:
+        numbers, size = number_texts(part, inside - start, budget, known)
+        budget -= len(part) + size
+        if len(numbers):
             least = _LEAST
         elif end < section.size:
             least *= 4  # a string that is longer than what was read
         else:
-            yield None
-            done += 1
+            numbers = np.full(1, -1)
+        found.append(numbers)
+        done += len(numbers)
+    return np.concatenate(found)

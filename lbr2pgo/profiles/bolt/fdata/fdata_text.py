@@ -25,7 +25,6 @@ from typing import BinaryIO
 
 import numpy as np
 
-from lbr2pgo.profiles._profile_lines import NameBytes
 from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
     GLOBAL_SYMBOL,
     LOCAL_SYMBOL,
@@ -40,9 +39,10 @@ from lbr2pgo.profiles.bolt.fdata.fdata_tables import (
     TableT,
     in_bolt_order,
 )
-from lbr2pgo.profiles.table_lines import name_bytes, table_lines
+from lbr2pgo.profiles.table_lines import table_lines
 from lbr2pgo.support.errors import InputError, OutputError, readable
 from lbr2pgo.support.output import PathLike, write_to
+from lbr2pgo.support.texts import Texts
 
 __all__ = [
     "GLOBAL_SYMBOL",
@@ -70,7 +70,7 @@ def write(fdata: Fdata, destination: PathLike | BinaryIO) -> None:
 
     Raises OutputError for what the format can't hold: line breaks in names, counts from 2**63.
     """
-    names = name_bytes([_escaped(name) for name in fdata.names])
+    names = Texts.of_bytes([_escaped(name) for name in fdata.names])
     header = _header(fdata)
 
     def write_all(stream: BinaryIO) -> None:
@@ -100,7 +100,7 @@ def _escaped(name: str) -> bytes:
 _SPECIFIERS = {"k": "%d", "n": "%s", "x": "%x", "d": "%d"}
 
 
-def _lines(table: FdataTable, names: NameBytes) -> Iterator[bytes]:
+def _lines(table: FdataTable, names: Texts) -> Iterator[bytes]:
     columns = []
     for letter, column in zip(table.form, table.columns(), strict=True):
         if letter == "d" and len(column) and column.max() > _LARGEST_COUNT:

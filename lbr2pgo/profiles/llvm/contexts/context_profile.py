@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -46,7 +47,7 @@ class ContextProfile:
         return replace(self, table=table, has_samples=kept)
 
     @property
-    def names(self) -> tuple[str, ...]:
+    def names(self) -> Sequence[str]:
         """Of all functions."""
         return self.table.names
 
@@ -76,14 +77,14 @@ class ContextProfile:
 
     def _contexts(self) -> list[Context]:
         contexts: list[Context] = []
-        c = self.table.contexts
+        c, names = self.table.contexts, tuple(self.names)
         columns = (c.parent, c.line, c.discriminator, c.name)
         for parent, line, discriminator, name in zip(*(x.tolist() for x in columns), strict=True):
             callers: Context = ()
             if parent >= 0:
                 outer = contexts[parent]
                 callers = (*outer[:-1], Frame(outer[-1].function, (line, discriminator)))
-            contexts.append((*callers, Frame(self.table.names[name])))
+            contexts.append((*callers, Frame(names[name])))
         return contexts
 
 

@@ -10,6 +10,7 @@ call often come before those whom they call (buildTopDownOrder, scc_member_itera
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,7 +82,7 @@ def preinlined(profile: ContextProfile, sizes: FunctionSizes, compat: Compat) ->
     return _remaining(profile, trie)
 
 
-def _ranks(names: tuple[str, ...]) -> I64:
+def _ranks(names: Sequence[str]) -> I64:
     rank = np.empty(len(names), np.int64)
     rank[sorted(range(len(names)), key=lambda i: order_key(names[i]))] = np.arange(len(names))
     return rank
