@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from lbr2pgo.profiles._profile_lines import NUMBER_BYTES, put_lines
 from lbr2pgo.support.texts import Texts
+from lbr2pgo.support.threads import made_of_each
 
-_ROWS_AT_ONCE = 1 << 16
+_ROWS_AT_ONCE = 1 << 14
 
 
 _NO_NAMES = Texts.of([])
@@ -31,11 +32,13 @@ def table_lines(
     line = f"{form}\n".encode()
     is_name = [kind == "s" for kind in re.findall("%(.)", form)]
     length = names.lengths()
-    for first in range(0, len(columns[0]), _ROWS_AT_ONCE):
+
+    def text(first: int) -> bytes:
         parts = [column[first : first + _ROWS_AT_ONCE] for column in columns]
         room = len(parts[0]) * (len(line) + NUMBER_BYTES * len(parts))
         room += sum(int(length[p].sum()) for p, named in zip(parts, is_name, strict=True) if named)
-        text = np.empty(room, np.uint8)
+        out = np.empty(room, np.uint8)
         rows = np.stack([part.astype(np.uint64) for part in parts], axis=1)
-        used = put_lines(line, rows, names, text)
-        yield text[:used].tobytes()
+        return out[: put_lines(line, rows, names, out)].tobytes()
+
+    return made_of_each(text, range(0, len(columns[0]), _ROWS_AT_ONCE))

@@ -35,16 +35,14 @@ def density(count: U64, locations: I64) -> float:
 
 def table_density(table: ProfileTable) -> float:
     """The `density` of a profile in columns."""
-    top, depth = np.arange(len(table.contexts)), table.depth()
-    for _ in range(int(depth.max(initial=0))):
-        parent = table.contexts.parent[top]
-        top = np.where(parent >= 0, parent, top)
-    size = len(table.contexts)
-    places = np.zeros(size, np.int64)
-    np.add.at(places, top[table.body.context], 1)
+    parent, size = table.contexts.parent, len(table.contexts)
+    top = np.where(parent < 0, np.arange(size), parent)
+    while not np.array_equal(further := top[top], top):  # twice as far up each time
+        top = further
+    function = top[table.body.context]
     count = np.zeros(size, np.uint64)
-    add_at(count, top[table.body.context], table.body.count)
-    return density(count, places)
+    add_at(count, function, table.body.count)
+    return density(count, np.bincount(function, minlength=size))
 
 
 def verdict(found: float) -> str:

@@ -35,6 +35,7 @@ from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.intervals import offsets_of
 from lbr2pgo.support.output import PathLike, write_pieces
 from lbr2pgo.support.texts import Texts
+from lbr2pgo.support.threads import made_of_each
 
 if TYPE_CHECKING:
     from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
@@ -97,12 +98,14 @@ def _pieces(
 ) -> Iterator[memoryview]:
     """The text, some megabytes at a time; `stack_bytes` are what stacks take at most."""
     bound = _bounds(contexts, body, calls, names, stack_bytes)
-    lines, out = ProfileLines(contexts, body, calls, names, stacks), np.empty(0, np.uint8)
-    for first, end in pairwise(_parts(contexts.depth, bound)):
-        most = int(bound[end] - bound[first])
-        if most > len(out):
-            out = np.empty(most, np.uint8)
-        yield out[: lines.put(first, end, out)].data
+
+    def text(part: tuple[int, int]) -> memoryview:
+        first, end = part
+        out = np.empty(int(bound[end] - bound[first]), np.uint8)
+        lines = ProfileLines(contexts, body, calls, names, stacks)
+        return out[: lines.put(first, end, out)].data
+
+    return made_of_each(text, pairwise(_parts(contexts.depth, bound)))
 
 
 def _parts(depth: I64, bound: I64) -> list[int]:

@@ -148,7 +148,9 @@ def describe_all(
     parts: Sequence[tuple[Dwarf, Records]], names: NumberedTexts
 ) -> tuple[I32, Records]:
     """Number of the name, -1 for none, and `DESCRIPTION` of what each file describes, in order."""
-    named, rows = [np.zeros(0, np.int32)], [np.zeros(0, native.DESCRIPTION)]
+    if not parts:
+        return np.zeros(0, np.int32), np.zeros(0, native.DESCRIPTION)
+    named, rows = [], []
     for _, same in groupby(parts, key=lambda part: id(part[0])):
         together = list(same)
         rows.append(joined([described for _, described in together]))

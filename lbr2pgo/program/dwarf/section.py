@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -13,9 +14,14 @@ from lbr2pgo.program.elf.file import File
 from lbr2pgo.support.arrays import I64, Bytes
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.texts import Texts
+from lbr2pgo.support.threads import made_of_each
 
 _LEAST, _MOST = 1 << 12, 1 << 20
 """Bytes of strings that are read together."""
+_MANY, _PIECES = 1 << 13, 4
+"""More strings than this are read side by side in so many pieces."""
+_OVERLAPS = 16
+"""How often a section may be read in all."""
 
 
 class DebugSection(Protocol):
@@ -89,17 +95,24 @@ class DebugTexts:
         order = order[places[order] >= 0]
         for number, section in enumerate(self.sections):
             rows = order[places[order] % TEXT_SECTIONS == number]
-            numbers = _numbered(section, places[rows] // TEXT_SECTIONS, known)
-            found[rows[: len(numbers)]] = numbers
+            pieces = np.array_split(rows, _PIECES if len(rows) > _MANY else 1)
+            offsets = (places[piece] // TEXT_SECTIONS for piece in pieces)
+            made = made_of_each(partial(_numbered, section, _OVERLAPS // len(pieces)), offsets)
+            for piece, (numbers, texts) in zip(pieces, made, strict=True):
+                number_of = np.append(known.number_all(*texts), -1)  # the last one for -1
+                found[piece[: len(numbers)]] = number_of[numbers]
         return found
 
 
-def _numbered(section: DebugSection, offsets: I64, known: TextNumbers) -> I64:
+def _numbered(
+    section: DebugSection, overlaps: int, offsets: I64
+) -> tuple[I64, tuple[Bytes, I64, I64]]:
     """Numbers of strings at ascending offsets, as long as reading takes no longer than it should.
 
-    -1 for strings without an end.
+    -1 for strings without an end. Also returns the strings.
     """
-    done, least, budget = 0, _LEAST, 16 * section.size + 4096
+    known = TextNumbers()
+    done, least, budget = 0, _LEAST, overlaps * section.size + 4096
     past = int(np.searchsorted(offsets, section.size))
     found = [np.zeros(0, np.int64)]
     while done < past and budget > 0:
@@ -117,4 +130,4 @@ def _numbered(section: DebugSection, offsets: I64, known: TextNumbers) -> I64:
             numbers = np.full(1, -1)
         found.append(numbers)
         done += len(numbers)
-    return np.concatenate(found)
+    return np.concatenate(found), known.texts()

@@ -43,6 +43,7 @@ def test_parts_in_which_strings_are_read_do_not_matter(
 ) -> None:
     monkeypatch.setattr(module, "_LEAST", min(most, 4096))
     monkeypatch.setattr(module, "_MOST", most)
+    monkeypatch.setattr(module, "_MANY", most)
     words = [b"a" * (i % 50) for i in range(400)]
     data = b"\0".join(words) + b"\0cut"
     offsets = np.cumsum([0, *(len(word) + 1 for word in words)])
