@@ -157,6 +157,19 @@ def in_order(
                 task.cancel()
 
 
+def both(one: Callable[[], T], other: Callable[[], Item]) -> tuple[T, Item]:
+    """What two tasks make, at the same time if two threads may work.
+
+    >>> both(lambda: 2, lambda: "b")
+    (2, 'b')
+    """
+    if threads() == 1:
+        return one(), other()
+    with ThreadPoolExecutor(1, "lbr2pgo-worker") as pool:
+        made = pool.submit(_as_here(other))
+        return one(), made.result()
+
+
 def made_of_each(make: Callable[[Item], T], items: Iterable[Item]) -> Iterator[T]:
     """What is made of each item, in their order, in as many threads as may work (see `in_order`).
 

@@ -14,6 +14,7 @@ from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.threads import (
     MANY,
     at_most,
+    both,
     distribute,
     in_order,
     made_of_each,
@@ -160,6 +161,23 @@ def test_what_is_no_number_is_named() -> None:
 def test_no_more_are_started_than_ever_pay() -> None:
     with at_most(100_000):
         assert threads() == 256
+
+
+def test_two_tasks_are_done_at_the_same_time_if_two_threads_may_work() -> None:
+    there = threading.Barrier(2, timeout=10)
+    with at_most(2):
+        assert sorted(both(there.wait, there.wait)) == [0, 1]
+    with at_most(1):
+        assert both(threading.current_thread, threads) == (threading.current_thread(), 1)
+
+
+def test_what_either_task_raises_is_raised() -> None:
+    def fail() -> int:
+        raise ValueError("so")
+
+    for tasks in ((fail, int), (int, fail)):
+        with at_most(2), pytest.raises(ValueError, match="so"):
+            both(*tasks)
 
 
 def test_one_item_takes_no_thread() -> None:

@@ -8,6 +8,9 @@ All functions are cut up at once, as arrays.
 
 from __future__ import annotations
 
+from dataclasses import fields
+from functools import partial
+
 import numpy as np
 
 from lbr2pgo.program.blocks.disassembly import Disassembly
@@ -23,6 +26,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import Tabular, ascending, same_length, seal, table
+from lbr2pgo.support.threads import both, made_of_each
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
 
@@ -59,7 +63,10 @@ def find_labels(
 ) -> BlockLabels:
     """Labels of the functions that `code` holds; `callers` are others that may enter them."""
     functions = code.functions
-    tables = find_jump_tables(image, code, references, idioms)
+    tables, pads = both(
+        lambda: find_jump_tables(image, code, references, idioms),
+        lambda: _landing_pads(image, code),
+    )
     own, foreign = _branch_targets(code)
     _, entered = _branch_targets(callers)
     own_table = functions.containing(tables.target) == tables.function
@@ -67,7 +74,6 @@ def find_labels(
     taken = taken[functions.containing(taken) >= 0]  # starts of functions do no harm here
     outside = (functions.secondary_entries, foreign, entered, taken, tables.target[~own_table])
     entries = distinct(np.concatenate(outside))
-    pads = _landing_pads(image, code)
     every = (entries, own, tables.target, pads, references.labels)
     referred = distinct(np.concatenate((references.by_data, tables.target)))
     return BlockLabels(
@@ -135,7 +141,13 @@ class _Exits:
 
 
 def build_blocks(code: Disassembly, labels: BlockLabels) -> BasicBlocks:
-    """Cut functions into blocks at their labels."""
+    """Cut functions into blocks at their labels, some functions in each thread."""
+    parts = list(made_of_each(partial(_blocks, labels=labels), code.pieces()))
+    names = [field.name for field in fields(BasicBlocks)]
+    return BasicBlocks(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+
+
+def _blocks(code: Disassembly, labels: BlockLabels) -> BasicBlocks:
     exits = _exits(code)
     at = code.at(labels.address)
     is_label = np.zeros(len(code), np.bool_)

@@ -25,6 +25,7 @@ from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below
 from lbr2pgo.support.tables import same_length, seal
+from lbr2pgo.support.threads import both
 
 IDIOMS = {"x86-64": x86_idioms.X86_64, "aarch64": Idioms(), "riscv64": Idioms()}
 """By name of the architecture; `Idioms()` where BOLT looks for none."""
@@ -51,13 +52,14 @@ def analyze(program: Program, addresses: PlacedAddresses, *, keep_all: bool) -> 
     With `keep_all`, all functions count as simple.
     """
     image, idioms = program.image, idioms_of(program.image)
-    functions = discover(image, program.symbols)
+    functions, references = both(
+        lambda: discover(image, program.symbols), lambda: read_references(image)
+    )
     table = program.instructions_for(functions.start[_chosen(functions, addresses)])
     code = disassembled(image, functions, table, idioms.normalized)
     others = possible_callers(image, code, idioms)
     other_table = decode(image, functions.ranges.take(others))
     callers = disassembled(image, functions, other_table, idioms.normalized)
-    references = read_references(image)
     labels = find_labels(image, code, without_data(callers, code), references, idioms)
     simple = np.ones(len(functions), np.bool_)
     if not keep_all:

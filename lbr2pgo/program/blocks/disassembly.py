@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresses, image_addresses
 from lbr2pgo.support.arrays import I64, U8, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import place_of
+from lbr2pgo.support.distinct import begins, place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
 from lbr2pgo.support.tables import ascending, same_length, seal, taken
 from lbr2pgo.support.threads import made_of_each
@@ -54,6 +55,14 @@ class Disassembly:
     def take(self, rows: Bools) -> Disassembly:
         """Only the rows that are set."""
         return taken(self, rows, *_COLUMNS)
+
+    def pieces(self) -> Iterator[Disassembly]:
+        """All, of whole functions some at a time."""
+        starts = np.flatnonzero(begins(self.function))
+        cuts = starts[np.flatnonzero(np.diff(starts // _AT_ONCE, prepend=-1))].tolist()
+        for first, past in pairwise([*(cuts or [0]), len(self)]):
+            columns = {name: getattr(self, name)[first:past] for name in _COLUMNS}
+            yield replace(self, **columns)
 
     def byte(self, at: int) -> U8:
         """(n,): a byte of each instruction, or of what is behind it."""
