@@ -138,12 +138,11 @@ def sum_by(keys: Sequence[U64], values: Sequence[U64]) -> tuple[tuple[U64, ...],
     """
     if is_ascending(*keys):  # as saved counts are
         return tuple(keys), tuple(values)
-    order = order_of(*keys)
-    keys = tuple(key[order] for key in keys)
-    if not len(order):
-        return keys, tuple(value[order] for value in values)
+    if not is_ascending(*keys, repeats=True):  # as branches of counts are
+        order = order_of(*keys)
+        keys, values = ([column[order] for column in columns] for columns in (keys, values))
     starts = np.flatnonzero(begins(*keys))
-    sums = tuple(sums_of_groups(value[order], starts) for value in values)
+    sums = tuple(sums_of_groups(value, starts) for value in values)
     return tuple(key[starts] for key in keys), sums
 
 

@@ -127,16 +127,18 @@ def joined(parts: Sequence[Records]) -> Records:
     return rows
 
 
-def is_ascending(*columns: npt.NDArray[Any]) -> bool:
+def is_ascending(*columns: npt.NDArray[Any], repeats: bool = False) -> bool:
     """Whether each row is above the one before it, compared by these columns in turn.
+
+    With `repeats`, it may also be the same.
 
     >>> is_ascending(np.array([1, 1, 2]), np.array([5, 6, 0])), is_ascending(np.array([1, 1]))
     (True, False)
+    >>> is_ascending(np.array([1, 1]), repeats=True)
+    True
     """
-    first, *others = columns
-    if others:
-        return bool(_compared(*columns)[0].all())
-    return bool((first[1:] > first[:-1]).all())
+    above, equal = _compared(*columns)
+    return bool((above | equal if repeats else above).all())
 
 
 def _compared(*columns: npt.NDArray[Any]) -> tuple[Bools, Bools]:

@@ -44,7 +44,6 @@ from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import offsets_of
-from lbr2pgo.support.tables import joined
 from lbr2pgo.support.texts import Texts
 from lbr2pgo.support.threads import made_of_each
 
@@ -163,18 +162,15 @@ def _joined(
         calls["row"] += rows_before
         contexts_before += len(contexts)
         rows_before += len(rows)
-    contexts, rows, calls = (joined(each) for each in zip(*parts, strict=True))
-    head = np.zeros(len(contexts), np.uint64)
-    return (
-        Contexts(**_columns(contexts), head=head),
-        Body(**_columns(rows)),
-        CallTargets(**_columns(calls)),
-    )
+    made, body, targets = (_columns(each) for each in zip(*parts, strict=True))
+    head = np.zeros(contexts_before, np.uint64)
+    return Contexts(**made, head=head), Body(**body), CallTargets(**targets)
 
 
-def _columns(rows: Records) -> dict[str, npt.NDArray[Any]]:
-    """Each for itself, as loops take them."""
-    return {name: rows[name].copy() for name in rows.dtype.names or ()}
+def _columns(parts: Sequence[Records]) -> dict[str, npt.NDArray[Any]]:
+    """Each for itself, of all parts, as loops take them."""
+    names = parts[0].dtype.names or ()
+    return {name: np.concatenate([part[name] for part in parts]) for name in names}
 
 
 def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:

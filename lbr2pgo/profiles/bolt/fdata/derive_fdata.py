@@ -29,7 +29,6 @@ from lbr2pgo.program.address_translation import AddressTranslation, open_transla
 from lbr2pgo.program.blocks.basic_blocks import BasicBlocks
 from lbr2pgo.program.blocks.binary_context import BinaryContext, analyze
 from lbr2pgo.program.blocks.binary_functions import BinaryFunctions, discover
-from lbr2pgo.program.blocks.disassembly import Disassembly
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.support.addresses import PlacedAddresses
@@ -51,11 +50,12 @@ def fdata_from_counts(
     context = analyze(program, _addresses(counts), keep_all=not compat.follows(NON_SIMPLE_LEFT_OUT))
     translation = open_translation(program.image)
     moved = Moved(context.functions, translation or AddressTranslation.empty())
+    placed = _placed(counts, context)
     tallies: dict[str, int] = {}
     outside = "outside_functions" if program.symbols.are_complete else "no_symbols"
     edges = [
-        moved.before(_branch_edges(counts, context, outside, tallies)),
-        *_run_edges(counts, context, moved, compat, outside, tallies),
+        moved.before(_branch_edges(counts, placed, context, outside, tallies)),
+        *_run_edges(counts, placed, context, moved, compat, outside, tallies),
     ]
     return _fdata(edges, context.functions, bolted=translation is not None), tallies
 
@@ -66,17 +66,35 @@ def _addresses(counts: BranchCounts) -> PlacedAddresses:
     return distinct(np.concatenate([column[counts.has(bit)] for column, bit in columns]))
 
 
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Where the ends of traces (m,) lie."""
+
+    source: I64
+    """The function that each branch starts in, -1 for none."""
+    target: I64
+    """The function at each `to`, whether a branch or a run is known to reach it."""
+    end: I64
+    is_return: Bools
+    """Whether each branch is a return, as the code says or the input knew."""
+
+
+def _placed(counts: BranchCounts, context: BinaryContext) -> _Placed:
+    functions, code = context.functions, context.code
+    row = code.at(counts.from_)
+    in_code = (row >= 0) & code.is_kind(Kind.RET)[row] if len(code) else row >= 0
+    return _Placed(
+        source=np.where(counts.has(FROM), functions.containing(counts.from_), -1),
+        target=functions.containing(counts.to),
+        end=functions.containing(counts.end),
+        is_return=(counts.has(FROM) & in_code) | counts.has(RETURN),
+    )
+
+
 def _is_flagged(flags: Bools, functions: I64) -> Bools:
     """(m,): whether each function has a flag; no function (-1) has none."""
     flagged: Bools = np.append(flags, False)[functions]
     return flagged
-
-
-def _are_returns(counts: BranchCounts, code: Disassembly) -> Bools:
-    """(m,): whether each row's branch is a return, as the code says or the input knew."""
-    row = code.at(counts.from_)
-    in_code = (row >= 0) & code.is_kind(Kind.RET)[row] if len(code) else row >= 0
-    return (counts.has(FROM) & in_code) | counts.has(RETURN)
 
 
 class _Sieve:
@@ -99,13 +117,13 @@ class _Sieve:
 
 
 def _branch_edges(
-    counts: BranchCounts, context: BinaryContext, outside: str, tallies: dict[str, int]
-) -> FdataEdges:
+    counts: BranchCounts, placed: _Placed, context: BinaryContext, outside: str,
+    tallies: dict[str, int],
+) -> FdataEdges:  # fmt: skip
     """The taken branches, but no returns and nothing that no function has to do with."""
-    from_function = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
-    to_function = np.where(counts.has(TO), context.functions.containing(counts.to), -1)
+    from_function, to_function = placed.source, np.where(counts.has(TO), placed.target, -1)
     sieve = _Sieve("fdata_branches", counts.count, counts.has(BRANCH), tallies)
-    sieve.drop("returns", _are_returns(counts, context.code))
+    sieve.drop("returns", placed.is_return)
     sieve.drop(outside, (from_function < 0) & (to_function < 0))
     is_unwritable = context.functions.has_line_break
     is_lost = _is_flagged(is_unwritable, from_function) | _is_flagged(is_unwritable, to_function)
@@ -144,6 +162,7 @@ class _Runs:
 
 def _run_edges(
     counts: BranchCounts,
+    placed: _Placed,
     context: BinaryContext,
     moved: Moved,
     compat: Compat,
@@ -153,7 +172,7 @@ def _run_edges(
     """The edges between blocks that fall-throughs pass, and in functions that BOLT moved."""
     functions, blocks = context.functions, context.blocks
     start, end = counts.to, counts.end
-    function, other = functions.containing(start), functions.containing(end)
+    function, other = placed.target, placed.end
     body = functions.end[function] if len(functions) else start
     first, last = blocks.containing(start, function), blocks.containing(end, other)
     sieve = _Sieve("fdata_runs", counts.count, counts.has(TO | END), tallies)
@@ -168,10 +187,10 @@ def _run_edges(
     sieve.drop("backwards", end < start)
     rows = np.flatnonzero(sieve.left & was_moved)
     # A return lands behind its call, in the block of it.
-    landed = start - _are_returns(counts, context.code).astype(np.uint64)
+    landed = start - placed.is_return.astype(np.uint64)
     elsewhere = moved.passed(function[rows], landed[rows], end[rows], counts.count[rows])
     stays = sieve.left & ~was_moved
-    runs = _runs(counts, context, function, first, last).take(np.flatnonzero(stays))
+    runs = _runs(counts, placed, functions, first, last).take(np.flatnonzero(stays))
     resumed = _resumed_blocks(runs, context, compat)
     barriers = np.concatenate([[0], np.cumsum(~blocks.falls)])
     broken = np.zeros(len(counts), np.bool_)
@@ -183,20 +202,20 @@ def _run_edges(
 
 
 def _runs(
-    counts: BranchCounts, context: BinaryContext, function: I64, first: I64, last: I64
+    counts: BranchCounts, placed: _Placed, functions: BinaryFunctions, first: I64, last: I64
 ) -> _Runs:
     """All rows of counts as runs, whether they are any or not."""
     known = counts.has(BRANCH) | counts.has(RETURN) | counts.has(OUTSIDE)
-    source = np.where(counts.has(FROM), context.functions.containing(counts.from_), -1)
-    inside = (source >= 0) & (source == function)
-    inside[inside] &= counts.from_[inside] < context.functions.end[function[inside]]
+    function = placed.target
+    inside = (placed.source >= 0) & (placed.source == function)
+    inside[inside] &= counts.from_[inside] < functions.end[function[inside]]
     return _Runs(
         counts.to,
         function,
         first,
         last,
         known,
-        _are_returns(counts, context.code),
+        placed.is_return,
         inside,
         counts.count,
     )
