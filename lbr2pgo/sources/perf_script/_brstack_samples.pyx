@@ -39,6 +39,8 @@ cdef class Survey:
     cdef bint _has_lines, _begins_with_stack
     cdef bint _ends_with_number  # which may be a pid or a frame
     cdef Py_ssize_t _addresses  # lines with nothing else that end what was read
+    cdef bint _has_other_lines
+    cdef Py_ssize_t _addresses_to_blank  # that begin it, if a blank line follows; else -1
     cdef LineKind _previous
     cdef uint64_t[::1] _events
     cdef Py_ssize_t _event_count
@@ -49,6 +51,7 @@ cdef class Survey:
         self._form = FLAGGED_OR_BARE
         self._previous = NOTHING
         self._events = np.zeros(MOST_EVENTS, np.uint64)
+        self._addresses_to_blank = -1
 
     @property
     def has_symbols(self):
@@ -65,6 +68,10 @@ cdef class Survey:
         self.is_timed |= part.is_timed
         if part._begins_with_stack and self._previous == PREFIX:
             self._note_call_stack()
+        if part._addresses_to_blank >= 0:
+            self._note_blank_behind(self._addresses + part._addresses_to_blank)
+        self._addresses = part._addresses + (0 if part._has_other_lines else self._addresses)
+        self._has_other_lines |= part._has_other_lines
         self.is_hybrid |= part.is_hybrid
         self.has_accesses |= part.has_accesses
         self._has_narrow_ips |= part._has_narrow_ips
@@ -97,14 +104,16 @@ cdef class Survey:
             with gil:
                 self.records.append((text[place:end], base + place))
         elif kind == NOTHING and place == end:
-            # Samples without stacks follow each other; only call stacks end with a blank line.
-            self.is_hybrid |= self._addresses > 1
+            if not self._has_other_lines:
+                self._addresses_to_blank = self._addresses
+            self._note_blank_behind(self._addresses)
         elif kind == STACK or kind == SYMBOLS or kind == PREFIX:
             if kind != PREFIX and not self.has_seen_entries:
                 self._note_form(text, kind, body, end)
             self._note_prefix(text, kind, place, body)
         if kind != PREFIX:
             self._addresses = 0
+        self._has_other_lines |= self._addresses == 0
         self._previous = kind
         self._has_lines = True
         return 0
@@ -165,6 +174,10 @@ cdef class Survey:
         ):
             prefix.has_ip = False
             prefix.ip = 0
+
+    cdef void _note_blank_behind(self, Py_ssize_t addresses) noexcept nogil:
+        """Note a blank line: samples without stacks follow each other, only call stacks end so."""
+        self.is_hybrid |= addresses > 1
 
     cdef void _note_call_stack(self) noexcept nogil:
         """Note that the line before a stack belongs to it: a frame, even if it is a lone number."""

@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lbr2pgo.model.branch_stacks import MISPREDICTED, PREDICTED
@@ -46,7 +46,8 @@ def survey_of(*chunks: bytes) -> Survey:
 
 
 def read(text: bytes) -> ReadSamples:
-    return SampleReader(survey_of(text)).read(text + b"\n\n", 0, OpenSample())
+    ended = text + b"\n\n"
+    return SampleReader(survey_of(ended)).read(ended, 0, OpenSample())
 
 
 def stacks(found: ReadSamples) -> list[list[list[int]]]:
@@ -85,6 +86,7 @@ def facts(survey: Survey) -> tuple[object, ...]:
 
 
 @settings(max_examples=200)
+@example(b"", b"4005dc12\n4005dc", b"")  # a call stack that a blank line in the next part ends
 @given(texts, texts, texts)
 def test_a_survey_may_be_made_in_parts(first: bytes, second: bytes, third: bytes) -> None:
     chunks = [first + b"\n 0x10/0x20/P/-/-/4\n", second + b"\n", third + b"\n"]
@@ -103,6 +105,7 @@ def test_a_survey_may_be_made_in_parts(first: bytes, second: bytes, third: bytes
 
 
 @settings(max_examples=200)
+@example(b"4005dc12\n4005dc", 9)
 @given(texts, st.integers(0, 60))
 def test_it_does_not_show_where_a_text_was_cut(content: bytes, at: int) -> None:
     cut = content.rfind(b"\n", 0, at) + 1
