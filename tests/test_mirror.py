@@ -29,6 +29,8 @@ TESTED_AS_A_WHOLE = {
     "analyses/recorded_profile.py": "profiles/test_reader.py",
     "profiles/carried/sample_carrier.py": "profiles/carried/test_line_profile.py",
     "dumping/units.py": "program/dwarf/test_compile_units.py",
+    "pgo/finished.py": "pgo/test_loop.py",
+    "pgo/loop_flags.py": "pgo/test_loop.py",
     "pgo/loop_options.py": "pgo/test_loop.py",
     "pgo/post_link.py": "test_examples.py",
     "pgo/variants.py": "pgo/test_search.py",

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import filecmp
 import shlex
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 
 from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
+from lbr2pgo.pgo.builder import Builder
 from lbr2pgo.pgo.built_code import same_code, winning_levels
-from lbr2pgo.pgo.cargo import ByRustflags
-from lbr2pgo.pgo.flags import (
-    UNRELAXED,
-    BuildFlags,
-    WantedFlags,
-    base_flags,
-    layout_flags,
-    order_flags,
-    plain_flags,
-    profile_flags,
-    training_flags,
-    with_remarks,
-)
+from lbr2pgo.pgo.finished import final_build, finished_builds
+from lbr2pgo.pgo.flags import UNRELAXED
+from lbr2pgo.pgo.loop_flags import LoopFlags
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, candidate_of, front_end_of, measure
-from lbr2pgo.pgo.post_link import bolt, bolt_command, profiled
-from lbr2pgo.pgo.reach import ByName, ByVariables, way_for
-from lbr2pgo.pgo.remarks import keep_remarks
+from lbr2pgo.pgo.post_link import bolt, profiled
 from lbr2pgo.pgo.same_work import check_same_work
 from lbr2pgo.pgo.steps import (
     CommandLine,
@@ -39,16 +26,14 @@ from lbr2pgo.pgo.steps import (
     SayOver,
     Title,
     put,
-    run_build,
 )
 from lbr2pgo.pgo.stored import Usability, judge, judge_layout, refuse_another_program
 from lbr2pgo.pgo.time_left import TimeLeft
 from lbr2pgo.pgo.trainer import Trainer
-from lbr2pgo.pgo.training import walks_frame_pointers
 from lbr2pgo.pgo.verdict import Built
 from lbr2pgo.pgo.workplace import Workplace, need
 from lbr2pgo.profiles.bolt.fdata.format import FdataOutput
-from lbr2pgo.profiles.bolt.tool import find_bolt, needed_bolt
+from lbr2pgo.profiles.bolt.tool import needed_bolt
 from lbr2pgo.profiles.linker.startup_order import StartupOrderOutput
 from lbr2pgo.profiles.propeller.format import PropellerOutput
 from lbr2pgo.profiles.propeller.order_format import PropellerOrderOutput
@@ -57,10 +42,8 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.program.pseudo_probes import has_probes
 from lbr2pgo.recorders.options import Watch
-from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 
-_LAY_OUT_AGAIN = "Lay out anew what changed since: blocks go by numbers that change with the code."
 _FLAGS = "flags"
 """What wins over others, where it is not known more closely."""
 
@@ -86,12 +69,9 @@ class Loop:
         self._work = Workplace(options.work, options.binary, suffix)
         self._say_over, self._watch = say_over, watch
         self._trainer = self._trainer_by(options)
-        self._way = ByRustflags() if options.cargo else way_for(options.build)
-        if options.first != STEPS[0] and self._work.compilers.exists():  # had to go this way
-            self._way = ByName(self._work.compilers)
+        self._builder = Builder(options, self._work, self._say)
         self._step, self._title, self._began = 0, "", monotonic()
         self._left = TimeLeft(options)
-        self._began_building = 0.0
 
     def _say(self, text: str) -> None:
         """Titles and commands are kept, too, as a script."""
@@ -131,7 +111,7 @@ class Loop:
         }  # fmt: skip
         todo = [steps[name] for name in chosen if name in steps]
         is_measured = STEPS[-1] in chosen
-        if is_measured and self._has_marks:
+        if is_measured and self._flags.has_marks:
             todo.insert(1 if STEPS[0] in chosen else 0, self._build_base)
         for step in todo:
             step()
@@ -156,11 +136,11 @@ class Loop:
             self._say_over(self._numbered, took, self._left.after(self._title, took))
 
     def _build_plain(self) -> None:
-        is_recorded = not self._wanted.only_recorded
+        is_recorded = not self._flags.wanted.only_recorded
         self._work.begin()
         self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
         self._build_if_can_be()
-        self._keep(self._work.marked if self._has_marks else self._work.plain)
+        self._builder.keep(self._work.marked if self._flags.has_marks else self._work.plain)
 
     def _build_if_can_be(self) -> None:
         """With probes, if clang can place any, or by lines, which may do as well."""
@@ -179,19 +159,17 @@ class Loop:
 
     def _build_marked(self) -> None:
         """With all that profiles and layouts need, or InputError."""
-        self._build(self._plain_flags)
-        lacking = self._lacking()
-        if lacking is not None and type(self._way) is ByVariables:
-            why = f"It has no {lacking}: the build sets its own flags, or strips"
-            self._build_by_name(self._plain_flags, why)
-            lacking = self._lacking()
-        if lacking is not None:
+        if self._builder.build(self._flags.plain, self._lack_of_marks) is not None:
             raise InputError(
-                f"has no {lacking}: the build did not take the flags that it was given",
+                f"has no {self._lacking()}: the build did not take the flags that it was given",
                 where=str(self.binary),
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
+
+    def _lack_of_marks(self) -> str | None:
+        lacking = self._lacking()
+        return lacking and f"It has no {lacking}: the build sets its own flags, or strips"
 
     def _go_as(self, unprofiled: Image) -> None:
         """As the loop went that made this."""
@@ -217,101 +195,59 @@ class Loop:
                 self._say(Detail(f"{title}:"))
             else:
                 self._next(title)
-            self._build(base_flags(self._wanted))
-            self._keep(self._work.plain)
+            self._builder.build(self._flags.base)
+            self._builder.keep(self._work.plain)
             put(kept, self.binary)
-
-    @property
-    def _has_marks(self) -> bool:
-        """Whether what profiles and layouts need changes the code of a build."""
-        return base_flags(self._wanted).compile != self._plain_flags.compile
-
-    def _keep(self, build: Path) -> None:
-        """Keep what was just built, and what the compiler said of it."""
-        put(self.binary, build)
-        if self.options.remarks:
-            places = {Path.cwd(), self.binary.absolute().parent}
-            if not keep_remarks(build, places, self._began_building, self._work.directory):
-                self._say(
-                    "   Note: the build left no remarks (*.opt.yaml) where they are looked for."
-                )
 
     def _build_for_training(self) -> None:
         """Where the recorded build has flags of its own; where it can't be had, say why."""
-        if not self._wanted.only_recorded or self.options.profile is not None:
+        if not self._flags.wanted.only_recorded or self.options.profile is not None:
             return
         self._next("Build what is to be recorded")
-        way = self._way
+        way = self._builder.way
         try:
             self._build_once_more()
-            self._keep(self._work.training)
+            self._builder.keep(self._work.training)
             works = self._work.unprofiled, self._work.training
             check_same_work(self._trainer.training, self.binary, *works)
         except InputError as error:
             if self.options.instrumented:  # without it there is nothing to go on with
                 raise
             self._work.training.unlink(missing_ok=True)
-            if self._way is not way:  # which was of no use
-                self._way = way
-                shutil.rmtree(self._work.compilers)
+            self._builder.go_back_to(way)
             self._say(f"{NO_TRAINING_BUILD}{error.headline}")
 
     def _build_once_more(self) -> None:
         """Raises InputError if it fails, or changes no code."""
-        flags, recorded = training_flags(self._wanted), " ".join(self._wanted.only_recorded)
-        self._build(flags)
-        lost = self._lost()
-        if lost is not None and type(self._way) is ByVariables:
-            self._build_by_name(flags, f"{recorded} loses to the build's own {lost}")
-            lost = self._lost()
+        fault = self._builder.build(self._flags.training, self._loss)
         if same_code(self.binary, self._work.unprofiled):
+            lost = self._lost()
             why = "" if lost in (None, _FLAGS) else f", which loses to the build's own {lost}"
-            raise InputError(f"it is the same with {recorded}{why}")
-        if lost is not None:
-            self._say(
-                f"   Warning: {recorded} loses to the build's own {lost}: write {{flags}} behind "
-                "that, in --build."
-            )
+            raise InputError(f"it is the same with {self._recorded_flags}{why}")
+        if fault is not None:
+            self._say(f"   Warning: {fault}: write {{flags}} behind that, in --build.")
 
-    def _build_by_name(self, flags: BuildFlags, why: str) -> None:
-        """Have compilers add the flags, in this build and in all later ones."""
-        self._say(
-            f"   {why}. Builds again, with compilers that add the flags and a strip that does "
-            f"nothing, in {self._work.compilers}."
-        )
-        self._way = ByName(self._work.compilers)
-        self._build(flags)
+    @property
+    def _recorded_flags(self) -> str:
+        return " ".join(self._flags.wanted.only_recorded)
+
+    def _loss(self) -> str | None:
+        lost = self._lost()
+        return lost and f"{self._recorded_flags} loses to the build's own {lost}"
 
     def _lost(self) -> str | None:
         """What the flags of the recorded build lost to, None if they changed what they were for."""
-        won = winning_levels(self.binary, self._wanted.only_recorded)
+        won = winning_levels(self.binary, self._flags.wanted.only_recorded)
         is_same = same_code(self.binary, self._work.unprofiled)
         return " ".join(won) or (_FLAGS if is_same else None)
 
-    def _build(self, flags: BuildFlags) -> None:
-        self._began_building = time()
-        if self.options.remarks:
-            flags = with_remarks(flags)
-        way, log = self._way, self._work.log
-        run_build(self.options.build, flags, self.binary, self._say, way, log)
-
     @property
-    def _wanted(self) -> WantedFlags:
-        options = self.options
-        walks_frames = options.train is not None and walks_frame_pointers(options.train)
-        return WantedFlags(
-            options.compiler, options.bolt, options.propeller, options.startup, options.probes,
-            options.unrelaxed, walks_frames, options.training_flags, options.copy_of,
-            options.profile_flags, self._work.counts if options.instrumented else None,
-        )  # fmt: skip
+    def _flags(self) -> LoopFlags:
+        return LoopFlags(self.options, self._work)
 
     @property
     def _is_gcc(self) -> bool:
         return self.options.compiler == "gcc"
-
-    @property
-    def _plain_flags(self) -> BuildFlags:
-        return plain_flags(self._wanted)
 
     def _lacking(self) -> str | None:
         """What the profile will be told by, and the build has not got."""
@@ -332,15 +268,11 @@ class Loop:
         if self.options.profile is None:
             self._trainer.convert_for_compiler()
 
-    @property
-    def _profile(self) -> Path:
-        return self.options.profile or self._work.profile
-
     def _rebuild(self) -> None:
         before = self._work.unprofiled
         if self.options.profile is not None and not self._is_usable(before):
             return
-        need(self._profile, "convert")
+        need(self._flags.profile_file, "convert")
         self._build_with_profile()
 
     def _rebuild_again(self) -> None:
@@ -354,50 +286,11 @@ class Loop:
         self._next("Build with the profile")
         for made in (self._work.propelled, self._work.ordered):  # of an earlier one
             made.unlink(missing_ok=True)
-        self._build_anew(self._profile_flags, self._work.unprofiled, self._work.rebuilt)
-
-    @property
-    def _profile_flags(self) -> BuildFlags:
-        return profile_flags(self._profile, self._wanted)
-
-    @property
-    def _compiled_flags(self) -> BuildFlags:
-        """Of the newest build."""
-        return self._profile_flags if self._work.rebuilt.exists() else self._plain_flags
-
-    @property
-    def _layout_flags(self) -> BuildFlags:
-        return layout_flags(self._compiled_flags, self._work.clusters, self._work.order)
-
-    @property
-    def _order_flags(self) -> BuildFlags:
-        return order_flags(self._compiled_flags, self._work.start_order)
-
-    def _build_anew(self, flags: BuildFlags, before: Path, after: Path) -> None:
-        """Build and keep what differs from what was there before."""
-        put(before, self.binary)
-        self._build(flags)
-        if self._is(before) and type(self._way) is ByVariables:
-            self._build_by_name(flags, "It is as it was before: the build sets its own flags")
-        if self._is(before):
-            raise InputError(
-                "is as it was before: the build did not compile it anew, or not with its flags",
-                where=str(self.binary),
-                cure="Let --build start from scratch and take CFLAGS from the environment, as "
-                "`make clean all` and `cmake --fresh …` do.",
-            )
-        if same_code(self.binary, before):
-            self._say(
-                "   Note: its code is as before: the compiler had no use for what it was given, or "
-                "was not given it."
-            )
-        self._keep(after)
-
-    def _is(self, build: Path) -> bool:
-        return filecmp.cmp(self.binary, build, shallow=False)
+        work = self._work
+        self._builder.build_anew(self._flags.profile, work.unprofiled, work.rebuilt)
 
     def _is_usable(self, before: Path) -> bool:
-        profile = self._profile
+        profile = self._flags.profile_file
         self._next(f"Look at the profile {profile}")
         verdict = judge(profile, before, for_gcc=self._is_gcc)
         self._tell(verdict)
@@ -419,7 +312,7 @@ class Loop:
             PropellerOrderOutput(work.order),
         )
         self._next("Build with the layout")
-        self._build_anew(self._layout_flags, work.newest, work.propelled)
+        self._builder.build_anew(self._flags.layout, work.newest, work.propelled)
         self._tell(judge_layout(work.newest, work.propelled))
 
     def _order_by_start(self) -> None:
@@ -430,15 +323,8 @@ class Loop:
         self._next("Convert for the linker")
         trainer.make_of_start(work.start_recording, StartupOrderOutput(work.start_order))
         self._next("Build in the order of the start")
-        self._build_anew(self._order_flags, work.newest, work.ordered)
+        self._builder.build_anew(self._flags.order, work.newest, work.ordered)
         trainer.record_start(work.ordered, work.ordered_recording)
-
-    def _start_said(self) -> str:
-        """What the order is for."""
-        work = self._work
-        before = self._trainer.pages_of_start(work.start_recording, work.newest)
-        after = self._trainer.pages_of_start(work.ordered_recording, work.ordered)
-        return f"Its start touches {counted(after, 'page')} of its code, {before:,} without order."
 
     def _lay_out(self) -> None:
         if not self.options.bolt:
@@ -452,51 +338,15 @@ class Loop:
             self._next("Convert for BOLT")
             self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
-        self._say(CommandLine(shlex.join(self._bolt_command(tool))))
+        self._say(CommandLine(shlex.join(self._flags.bolt_command(tool))))
         profile = stored or self._work.fdata
         said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
         for line in profiled(said) if stored is not None else ():
             self._say(Detail(line))
 
-    def _bolt_command(self, tool: str) -> list[str]:
-        stored = self.options.bolt_profile
-        profile, laid_out = stored or self._work.fdata, self._work.laid_out
-        return bolt_command(tool, self.binary, profile, laid_out, infers=stored is not None)
-
-    @property
-    def _final(self) -> Path:
-        """The build that is left in the binary's place."""
-        work, options = self._work, self.options
-        made = ((options.propeller, work.propelled), (options.startup, work.ordered))
-        return next((build for asked, build in made if asked and build.exists()), work.newest)
-
-    def _place(self, build: Path) -> Path:
-        return self.binary if build == self._final else build
-
-    def _found(self) -> list[Built]:
-        """The builds that there are."""
-        plain = need(self._work.plain, "build")
-        builds = [Built(plain, self._way.advice(base_flags(self._wanted)))]
-        if self._work.rebuilt.exists():
-            advice = self._way.advice(self._profile_flags)
-            builds.append(Built(self._place(self._work.rebuilt), advice, (self._profile,)))
-        if self._final == self._work.propelled:
-            advice = (*self._way.advice(self._layout_flags), _LAY_OUT_AGAIN)
-            reads = (*builds[-1].reads, self._work.clusters, self._work.order)
-            builds.append(Built(self.binary, advice, reads))
-        if self._final == self._work.ordered:
-            advice = (self._start_said(), *self._way.advice(self._order_flags))
-            builds.append(Built(self.binary, advice, (*builds[-1].reads, self._work.start_order)))
-        tool = find_bolt() if self.options.bolt else None
-        if tool is not None and self._work.laid_out.exists():
-            layout = tuple(self._bolt_command(tool))
-            keep = self._way.advice(self._compiled_flags)
-            builds.append(Built(self._work.laid_out, keep, builds[-1].reads, layout))
-        return builds
-
     def _measure(self) -> list[Measured]:
-        put(self._final, self.binary)
-        self.builds = self._found()
+        put(final_build(self._flags), self.binary)
+        self.builds = finished_builds(self._flags, self._builder.way, self._trainer)
         self._next("Measure")
         text, train = self.options.measured, self.options.train
         if text is None:
@@ -513,4 +363,4 @@ class Loop:
 
     def _content(self, build: Built) -> Path:
         """Where a build is kept, while another one is in the binary's place."""
-        return self._final if build.path == self.binary else build.path
+        return final_build(self._flags) if build.path == self.binary else build.path

@@ -15,7 +15,6 @@ from builders.loops import BUILD, MakeLoop, is_recorded, steps
 from builders.outputs import held
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.pgo import NO_TRAINING_BUILD
 from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.steps import NoProbesError
@@ -191,69 +190,6 @@ def test_a_training_build_is_recorded_and_only_that(loop: MakeLoop, said: list[s
     assert " -O1" not in next(line for line in said if "-fprofile-sample-use" in line)
 
 
-OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
-"""What a build adds behind the flags of the environment wins."""
-
-
-def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: list[str]) -> None:
-    loop(training_flags=("-O1",), build=OWN_LEVEL, last="training-build").run()
-    assert any("-O1 loses to the build's own -O2. Builds again" in line for line in said)
-    assert not same_code(Path("work/app.before"), Path("work/app.training"))
-
-
-@pytest.mark.parametrize("probes", [False, True], ids=["lines", "probes"])
-def test_it_is_told_what_training_flags_lose_to(
-    loop: MakeLoop, said: list[str], probes: bool
-) -> None:
-    build = "clang-22 {flags} -O2 -fuse-ld=lld interp.c -o app"
-    options = {"build": build, "probes": probes, "last": "training-build"}
-    loop(training_flags=("-O1",), **options).run()
-    (note,) = (line for line in said if "Note" in line)
-    assert note == f"{NO_TRAINING_BUILD}it is the same with -O1, which loses to the build's own -O2"
-    said.clear()
-    loop(training_flags=("-fno-inline", "-O1"), **options).run()
-    (warning,) = (line for line in said if "Warning" in line)
-    assert "-fno-inline -O1 loses to the build's own -O2: write {flags} behind that" in warning
-    assert Path("work/app.training").exists()
-
-
-def test_a_profile_that_changes_no_code_is_told(loop: MakeLoop, said: list[str]) -> None:
-    stamp = "-DSTAMP=$(date +%s%N) -include stamp.h"
-    Path("stamp.h").write_text("const char stamp[] = {STAMP % 251};\n")
-    Path("none.prof").write_text("run:0:0\n 11: 0\n")
-    ignores = BUILD.replace("$CFLAGS", f"{stamp} ${{CFLAGS%-fprofile-sample-use*}}")
-    loop(build=ignores, train=None, profile=Path("none.prof")).run()
-    assert any("its code is as before" in line for line in said)
-
-
-MAKEFILE_WITH_LINES = """
-app: interp.c
-	clang-22 -O2 -g -Wl,--build-id -fuse-ld=lld interp.c -o app
-"""
-
-
-@pytest.mark.parametrize("training_flags", [("-O1",), ()], ids=["training", "shipped"])
-def test_compilers_that_add_flags_serve_every_later_step(
-    loop: MakeLoop, said: list[str], training_flags: tuple[str, ...]
-) -> None:
-    Path("Makefile").write_text(MAKEFILE_WITH_LINES)
-    made = loop(build="make -B -s", training_flags=training_flags)
-    plain, rebuilt = (each.counted.totals for each in made.run())
-    assert rebuilt != plain
-    assert sum("Builds again, with compilers" in line for line in said) == 1
-    assert "The build sets its flags itself" in made.builds[1].keep[-1]
-
-
-def test_compilers_that_add_flags_in_vain_are_given_up(loop: MakeLoop, said: list[str]) -> None:
-    takes_profiles = "$(echo $CFLAGS | grep -o -- '-fprofile-sample-use[^ ]*')"
-    build = f"/usr/bin/clang-22 -O2 -g -Wl,--build-id {takes_profiles} interp.c -o app"
-    plain, rebuilt = (
-        each.counted.totals for each in loop(build=build, training_flags=("-O1",)).run()
-    )
-    assert rebuilt != plain
-    assert not Path("work/app.compilers").exists()
-
-
 def test_a_training_that_ends_with_another_status_names_its_way_out(loop: MakeLoop) -> None:
     training = Training(("./app 2; exit 3",), 1009, True)
     with pytest.raises(InputError, match="exit code 3") as caught:
@@ -285,13 +221,6 @@ def test_every_run_reads_what_the_training_read(
     plain, rebuilt = loop(train=training, training_flags=("-O1",), **how).run()
     assert (plain.counted.exit_code, plain.counted.output) == (0, rebuilt.counted.output)
     assert how or any(line.endswith(" -- ./app < in") for line in said)
-
-
-def test_training_flags_that_change_nothing_are_told(loop: MakeLoop, said: list[str]) -> None:
-    loop(training_flags=("-O2",), last="training-build").run()
-    (note,) = (line for line in said if "Note" in line)
-    assert note == f"{NO_TRAINING_BUILD}it is the same with -O2"
-    assert not Path("work/app.training").exists()
 
 
 def test_a_training_build_that_behaves_otherwise_is_left_out(
@@ -362,44 +291,6 @@ def test_a_stored_profile_of_another_program_is_refused(loop: MakeLoop) -> None:
     Path("other.prof").write_text("elsewhere:100:0\n 1: 100\nmain:10:0\n 1: 10\n")
     with pytest.raises(InputError, match="another program: 91% of its counts"):
         loop(train=None, profile=Path("other.prof")).run()
-
-
-def test_a_build_whose_compiler_nothing_reaches_is_refused_before_training(
-    loop: MakeLoop, said: list[str], tool: Callable[[str], str]
-) -> None:
-    with pytest.raises(InputError, match="did not take the flags"):
-        loop(build=f"{tool('clang-22')} -O2 interp.c -o app").run()
-    assert steps(said) == ["Build what is to be recorded"]
-
-
-MAKEFILE = """
-CC = clang-22
-CFLAGS = -O2 -Wall -Werror
-app: interp.c
-	$(CC) $(CFLAGS) -c interp.c
-	$(CC) -s -fuse-ld=lld interp.o -o app
-	strip app
-"""
-
-
-def test_a_makefile_that_sets_its_flags_and_strips_is_built_with_ours_all_the_same(
-    loop: MakeLoop, said: list[str]
-) -> None:
-    Path("Makefile").write_text(MAKEFILE)
-    made = loop(build="make -B -s")
-    plain, rebuilt = (each.counted.totals for each in made.run())
-    assert rebuilt.taken < plain.taken
-    assert "sets its own flags, or strips" in " ".join(said)
-    assert "change that there" in made.builds[1].keep[-1]
-    assert steps(said)[-1] == "Measure"
-
-
-def test_flags_stand_where_the_command_wants_them(loop: MakeLoop, said: list[str]) -> None:
-    made = loop(build="clang-22 -O2 {cflags} interp.c -fuse-ld=lld {ldflags} -o app")
-    plain, rebuilt = (each.counted.totals for each in made.run())
-    assert rebuilt.taken < plain.taken
-    assert said[1].startswith("   clang-22 -O2 -g -fdebug-info-for-profiling interp.c")
-    assert made.builds[1].keep[0].startswith("Keep in place of {flags}: -g")
 
 
 def test_exact_counts_are_the_profile_for_compiler_and_bolt(
@@ -648,11 +539,6 @@ def test_steps_are_timed_where_that_is_asked_for(loop: MakeLoop) -> None:
     assert titles[0] == "1. Build what is to be recorded"
     assert all(seconds > 0 for seconds in took)
     assert left == (None, 0, 0)  # before the training nobody knows how long that takes
-
-
-def test_a_build_that_does_not_compile_anew_is_refused(loop: MakeLoop) -> None:
-    with pytest.raises(InputError, match="did not compile it anew"):
-        loop(build=f"test -e app || {BUILD}").run()
 
 
 def test_without_llvm_bolt_nothing_is_built_in_vain(
