@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def run_search(args: Namespace, loop: LoopOptions) -> int:
     """Search, and print what was found."""
     from lbr2pgo.cli.step_lines import StepLines  # which takes time to import
-    from lbr2pgo.pgo.search import Search, SearchOptions
+    from lbr2pgo.pgo.search import Search
+    from lbr2pgo.pgo.search_options import SearchOptions
     from lbr2pgo.support.printable import printable
 
     options = SearchOptions(loop, tuple(args.test), tuple(args.confirm), args.budget, args.jobs)

@@ -15,7 +15,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count as counter
 from pathlib import Path
 from threading import Lock
@@ -23,8 +23,7 @@ from time import monotonic
 
 from lbr2pgo.pgo.built_code import code_digest
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
-from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, TRAINING_FLAGS, ProfileKind
-from lbr2pgo.pgo.loop_options import LoopOptions
+from lbr2pgo.pgo.kinds import INSTRUMENTED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.measure import (
     Measured,
     candidate_of,
@@ -34,11 +33,11 @@ from lbr2pgo.pgo.measure import (
     text_size,
 )
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
+from lbr2pgo.pgo.search_options import SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
 from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
-from lbr2pgo.pgo.training import Training
 from lbr2pgo.pgo.variants import Variants
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
@@ -54,73 +53,6 @@ _TIMED = 3
 """How many builds are timed beside the plain one."""
 Chain = Sequence[ProfileKind]
 """Kinds that use builds of those before."""
-
-
-@dataclass(frozen=True, slots=True)
-class SearchOptions:
-    """One search; raises InputError on construction where nothing can be tried."""
-
-    loop: LoopOptions
-    """Its kind of profile is left to the search; `bolt` or `propeller` allow to lay out.
-
-    `instrumented` has counters in the program beside, to compare with; they are not chosen.
-    """
-    tests: tuple[str, ...]
-    """Commands that judge; with none, those of the training do."""
-    confirm: tuple[str, ...]
-    """Commands that don't, and show what the winner is worth; with none, every third test does."""
-    budget: float | None
-    """Seconds after which nothing is begun, and what runs is stopped.
-
-    Layouts that were asked for have some of it to themselves.
-    """
-    jobs: int
-
-    def __post_init__(self) -> None:
-        if self.loop.train is None:
-            raise InputError("there is no training command", cure="Give --train 'CMD'.")
-        if self.loop.cargo:
-            raise InputError("rustc has one kind of profile", cure="Leave out --search.")
-        if self.loop.startup:
-            raise InputError(
-                "a search judges by cycles, and not by how a program starts",
-                cure="Leave out --search, or --startup: the winner can be ordered by another loop.",
-            )
-        if self.jobs < 1:
-            raise InputError(f"{self.jobs} jobs build nothing", cure="Give --jobs 1 or more.")
-        if self.jobs > 1 and self.loop.binary.is_absolute():
-            raise InputError(
-                "every copy of the tree would build this one file",
-                where=str(self.loop.binary),
-                cure="Name --binary relative to the working directory, or leave out --jobs.",
-            )
-
-    @property
-    def training(self) -> Training:
-        """How to train."""
-        assert self.loop.train is not None
-        return self.loop.train
-
-    @property
-    def kinds(self) -> tuple[ProfileKind, ...]:
-        """What is tried of the build that is shipped; GCC knows lines alone."""
-        return SHIPPED if self.loop.compiler == "clang" else SHIPPED[:1]
-
-    @property
-    def held_back(self) -> tuple[str, ...]:
-        """The commands that have no part in the choice."""
-        return self.confirm or self.tests[2::3]
-
-    @property
-    def judges(self) -> tuple[str, ...]:
-        """The commands that judge."""
-        tests = tuple(test for test in self.tests if test not in self.held_back)
-        return tests or self.training.commands
-
-    @property
-    def commands(self) -> tuple[str, ...]:
-        """What is counted of every kind."""
-        return tuple(dict.fromkeys((*self.judges, *self.training.commands)))
 
 
 class Search:

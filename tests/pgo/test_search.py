@@ -19,7 +19,8 @@ from lbr2pgo.pgo.kinds import INSTRUMENTED, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import CountedRun, Measured, candidate_of, count
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost
-from lbr2pgo.pgo.search import Search, SearchOptions
+from lbr2pgo.pgo.search import Search
+from lbr2pgo.pgo.search_options import SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import SayOver, Title
 from lbr2pgo.pgo.timing import NOT_TIMED, Rounds

@@ -33,7 +33,8 @@ from lbr2pgo.model.branch_stacks import (
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.recorders.options import RecordOptions
-from lbr2pgo.recorders.software import branch_sample_type, record_software
+from lbr2pgo.recorders.software import record_software
+from lbr2pgo.recorders.stream_recording import branch_sample_type
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
 
 Record = Callable[..., Any]
