@@ -236,6 +236,19 @@ def worst(ratios: Sequence[float]) -> str:
     return f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})"
 
 
+def go_to_sources(folder: Path) -> Path:
+    """Fetch sources and make inputs below a folder, which is the working directory from now on."""
+    folder = folder.resolve()
+    sources = folder / SOURCES.name
+    sources.mkdir(parents=True, exist_ok=True)
+    os.chdir(sources)
+    for package in PACKAGES:
+        package.fetch()
+    os.chdir(folder)
+    make_inputs()
+    return folder
+
+
 def main() -> None:
     """Fetch, build, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -244,15 +257,7 @@ def main() -> None:
     parser.add_argument("--program", nargs="+", choices=names, default=names)
     parser.add_argument("--quick", action="store_true", help="time as few rounds as may be")
     args = parser.parse_args()
-    folder = args.folder.resolve()
-    sources = folder / "sources"
-    sources.mkdir(parents=True, exist_ok=True)
-    os.chdir(sources)
-    for package in PACKAGES:
-        package.fetch()
-    os.chdir(folder)
-    make_inputs()
-    found = []
+    folder, found = go_to_sources(args.folder), []
     for program in PROGRAMS:
         if program.name in args.program:
             (folder / program.name).mkdir(exist_ok=True)

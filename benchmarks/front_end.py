@@ -1,14 +1,18 @@
 """Whether cycles of the simulated front end rank builds as native time does.
 
-``python benchmarks/front_end.py [--model PRESET] [--runs N] FOLDER=ARGUMENTS...``, each folder one
-of `which_profile.py`'s, whose builds are run with these arguments. Prints a row a build, with
-ratios to the program's plain build, and Spearman's rank correlation with time: of cycles, and of
-what else could stand for them. Builds that have the same code count once.
+``python benchmarks/front_end.py [--model PRESET] [--runs N] FOLDER [--program NAME...]``
+
+The programs are those of `fresh.py`, in a folder of its kind; each is built in the ways of
+`RANKED`, which are kept there, and run with the input of its first judging run. Prints a row a
+build, with ratios to the program's plain build, and Spearman's rank correlation with time: of
+cycles, and of what else could stand for them. Builds that have the same code count once.
+`--builds-only` leaves measuring to a time at which the machine has nothing else to do.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +20,9 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from which_profile import BUILDS
+from fresh import expanded, go_to_sources
+from fresh_programs import PROGRAMS, SOURCES, Program
+from which_profile import INSTRUMENTED, PLAIN, Bench, Builds
 
 from lbr2pgo.pgo.built_code import code_digest
 from lbr2pgo.pgo.measure import Measured
@@ -25,6 +31,10 @@ from lbr2pgo.pgo.timing import Rounds
 from lbr2pgo.recorders.front_end import PRESETS
 
 Ratios = npt.NDArray[np.float64]
+RANKED = (
+    PLAIN, "lines", "probes", "contexts-O1", INSTRUMENTED,
+    *(f"{base}+bolt" for base in (PLAIN, "contexts-O1", INSTRUMENTED)), f"{PLAIN}+propeller",
+)  # fmt: skip
 COSTS = ("cycles", "instructions", "taken", "instructions x taken", "code")
 
 
@@ -41,24 +51,27 @@ class Row:
     """By `COSTS`."""
 
 
-def builds_of(folder: Path) -> list[Path]:
-    """The plain one first, each code once."""
-    found = (folder / name for name in BUILDS)
-    by_code = {code_digest(path): path for path in reversed([p for p in found if p.exists()])}
+def builds_of(program: Program) -> list[Path]:
+    """In the working directory, the program's: the plain one first, each code once."""
+    folder = Path("ranked").absolute()
+    folder.mkdir(exist_ok=True)
+    flags = shlex.split(program.flags.replace("$S", str(SOURCES)) + f" -w {program.libraries}")
+    sources, train = list(map(str, program.files())), expanded(program.train[0])
+    made = Builds(Bench(folder, sources, flags, train, ()))
+    by_code = {code_digest(path): path for path in map(made.get, reversed(RANKED))}
     return list(reversed(by_code.values()))
 
 
-def rows_of(folder: Path, arguments: Sequence[str], runs: Rounds, model: str) -> Iterator[Row]:
+def rows_of(program: Program, builds: Sequence[Path], runs: Rounds, model: str) -> Iterator[Row]:
     """Of every build but the plain one."""
-    builds = builds_of(folder)
     base, *others = measure_programs(
-        list(map(str, builds)), arguments, runs, None, None, model
+        list(map(str, builds)), expanded(program.judged[0]), runs, None, None, model
     ).programs
     for build, each in zip(builds[1:], others, strict=True):
         time = each.time_ratio(base)
         if time is not None:
             interval = time.median, time.low, time.high
-            yield Row(folder.name, build.name, *interval, _costs(each, base))
+            yield Row(program.name, build.name, *interval, _costs(each, base))
 
 
 def _costs(each: Measured, base: Measured) -> dict[str, float]:
@@ -103,21 +116,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="zen4", choices=PRESETS)
     parser.add_argument("--runs", type=int, default=15, help="rounds of native runs")
-    parser.add_argument("programs", nargs="+", metavar="FOLDER=ARGUMENTS")
+    parser.add_argument("folder", type=Path)
+    names = [program.name for program in PROGRAMS]
+    parser.add_argument("--program", nargs="+", choices=names, default=names)
+    parser.add_argument("--builds-only", action="store_true", help="build, and measure nothing")
     args = parser.parse_args()
+    folder = go_to_sources(args.folder)
     print(f"| program | build | time | 95 % | {' | '.join(COSTS)} |")
     print(f"| --- | --- | --- | --- |{' --- |' * len(COSTS)}")
     rows: list[Row] = []
-    for text in args.programs:
-        folder, _, words = text.partition("=")
-        for row in rows_of(Path(folder), shlex.split(words), Rounds(args.runs), args.model):
+    for program in (each for each in PROGRAMS if each.name in args.program):
+        (folder / program.name).mkdir(exist_ok=True)
+        os.chdir(folder / program.name)
+        builds = builds_of(program)
+        if args.builds_only:
+            continue
+        for row in rows_of(program, builds, Rounds(args.runs), args.model):
             rows.append(row)
             costs = " | ".join(f"{row.costs[name]:.3f}" for name in COSTS)
             print(
                 f"| {row.program} | {row.build} | {row.time:.3f} | {row.low:.3f} to "
                 f"{row.high:.3f} | {costs} |", flush=True,
             )  # fmt: skip
-    print_correlations(rows)
+    if rows:
+        print_correlations(rows)
 
 
 if __name__ == "__main__":

@@ -84,10 +84,9 @@ class Bench:
     def build(self, name: str, *words: str) -> Path:
         """Compile and link with these options."""
         compiler = "gcc-12" if name.startswith("gcc") else "clang-22"
-        if any(source.endswith((".cc", ".cpp")) for source in self.sources):
-            compiler = compiler.replace("gcc", "g++").replace("clang", "clang++")
-        out = self.folder / name
-        call(compiler, *words, *self.sources, *self.flags, "-o", out)
+        is_plus = any(source.endswith((".cc", ".cpp")) for source in self.sources)
+        out, libraries = self.folder / name, ("-lstdc++", "-lm") if is_plus else ()
+        call(compiler, *words, *self.sources, *self.flags, *libraries, "-o", out)
         return out
 
     def convert(
