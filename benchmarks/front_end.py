@@ -6,12 +6,13 @@ The programs are those of `fresh.py`, in a folder of its kind; each is built in 
 `RANKED`, which are kept there, and run with the input of its first judging run. Prints a row a
 build, with ratios to the program's plain build, and Spearman's rank correlation with time: of
 cycles, and of what else could stand for them. Builds that have the same code count once.
-`--builds-only` leaves measuring to a time at which the machine has nothing else to do.
+Cycles are kept, too: `--no-times` leaves the rest to when the machine has nothing else to do.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shlex
 from collections.abc import Iterator, Sequence
@@ -25,10 +26,10 @@ from fresh_programs import PROGRAMS, SOURCES, Program
 from which_profile import INSTRUMENTED, PLAIN, Bench, Builds
 
 from lbr2pgo.pgo.built_code import code_digest
-from lbr2pgo.pgo.measure import Measured
+from lbr2pgo.pgo.measure import Candidate, Measured, count
 from lbr2pgo.pgo.measurements import measure_programs
 from lbr2pgo.pgo.timing import Rounds
-from lbr2pgo.recorders.front_end import PRESETS
+from lbr2pgo.recorders.front_end import PRESETS, preset
 
 Ratios = npt.NDArray[np.float64]
 RANKED = (
@@ -62,23 +63,36 @@ def builds_of(program: Program) -> list[Path]:
     return list(reversed(by_code.values()))
 
 
-def rows_of(program: Program, builds: Sequence[Path], runs: Rounds, model: str) -> Iterator[Row]:
+def cycles_of(builds: Sequence[Path], words: Sequence[str], model: str) -> dict[str, float]:
+    """By the model, of each build by its name; kept beside the builds."""
+    kept = builds[0].with_name(f"{model}.json")
+    known: dict[str, float] = json.loads(kept.read_text()) if kept.exists() else {}
+    for build in builds:
+        if build.name not in known:
+            run = count(Candidate(build.name, (str(build), *words)), preset(model))
+            assert run.front_end is not None
+            known[build.name] = run.front_end.cycles
+            kept.write_text(json.dumps(known, indent=1))
+    return known
+
+
+def rows_of(
+    program: str, builds: Sequence[Path], words: Sequence[str], cycles: dict[str, float],
+    runs: Rounds,
+) -> Iterator[Row]:  # fmt: skip
     """Of every build but the plain one."""
-    base, *others = measure_programs(
-        list(map(str, builds)), expanded(program.judged[0]), runs, None, None, model
-    ).programs
+    base, *others = measure_programs(list(map(str, builds)), words, runs, None).programs
     for build, each in zip(builds[1:], others, strict=True):
         time = each.time_ratio(base)
         if time is not None:
-            interval = time.median, time.low, time.high
-            yield Row(program.name, build.name, *interval, _costs(each, base))
+            costs = _costs(cycles[build.name] / cycles[PLAIN], each, base)
+            yield Row(program, build.name, time.median, time.low, time.high, costs)
 
 
-def _costs(each: Measured, base: Measured) -> dict[str, float]:
+def _costs(cycles: float, each: Measured, base: Measured) -> dict[str, float]:
     ratios = {name: ratio or 1.0 for name, ratio in each.count_ratios(base).items()}
     instructions, taken = ratios["instructions"], ratios["taken"]
     code = each.size.text / base.size.text if each.size and base.size else 1.0
-    cycles = each.cycle_ratio(base) or 1.0
     return dict(zip(COSTS, (cycles, instructions, taken, instructions * taken, code), strict=True))
 
 
@@ -115,11 +129,11 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", default="zen4", choices=PRESETS)
-    parser.add_argument("--runs", type=int, default=15, help="rounds of native runs")
+    parser.add_argument("--runs", type=int, default=25, help="rounds of native runs")
     parser.add_argument("folder", type=Path)
     names = [program.name for program in PROGRAMS]
     parser.add_argument("--program", nargs="+", choices=names, default=names)
-    parser.add_argument("--builds-only", action="store_true", help="build, and measure nothing")
+    parser.add_argument("--no-times", action="store_true", help="build, and take cycles, only")
     args = parser.parse_args()
     folder = go_to_sources(args.folder)
     print(f"| program | build | time | 95 % | {' | '.join(COSTS)} |")
@@ -128,10 +142,11 @@ def main() -> None:
     for program in (each for each in PROGRAMS if each.name in args.program):
         (folder / program.name).mkdir(exist_ok=True)
         os.chdir(folder / program.name)
-        builds = builds_of(program)
-        if args.builds_only:
+        builds, words = builds_of(program), expanded(program.judged[0])
+        cycles = cycles_of(builds, words, args.model)
+        if args.no_times:
             continue
-        for row in rows_of(program, builds, Rounds(args.runs), args.model):
+        for row in rows_of(program.name, builds, words, cycles, Rounds(args.runs)):
             rows.append(row)
             costs = " | ".join(f"{row.costs[name]:.3f}" for name in COSTS)
             print(
