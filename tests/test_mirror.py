@@ -37,6 +37,7 @@ TESTED_AS_A_WHOLE = {
     "pgo/variants.py": "pgo/test_search.py",
     "pgo/workplace.py": "pgo/test_loop.py",
     "cli/reporting.py": "cli/test_report.py",
+    "profiles/llvm/contexts/probed_runs.py": "profiles/llvm/contexts/test_probe_contexts.py",
     "evidence/contexts/unwound_code.py": "evidence/contexts/test_unwind.py",
     "evidence/contexts/context_finding.py": "profiles/llvm/test_context_forms.py",
     "evidence/data_accesses.py": "analyses/test_data_accesses.py",

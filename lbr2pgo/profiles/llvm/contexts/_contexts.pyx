@@ -8,7 +8,7 @@ import numpy as np
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from lbr2pgo.native.row_ids cimport RowIds, RowSums
+from lbr2pgo.native.row_ids cimport RowIds
 from lbr2pgo.native.sums cimport saturating
 
 cdef enum:
@@ -22,6 +22,8 @@ cdef enum:
 MOST_WORK = C_MOST_WORK
 NO_LIMIT = C_NO_LIMIT
 INTO_UNKNOWN = C_INTO_UNKNOWN
+
+cdef uint64_t NO_LINE = <uint64_t>-1  # that of `columns`
 
 
 cdef int _has_repeat(
@@ -276,36 +278,28 @@ def strong_components(const int64_t[::1] offsets, const int64_t[::1] targets):
     return np.asarray(order), np.asarray(component)
 
 
-cdef int _note_first(int64_t[::1] first, RowIds lines, Py_ssize_t row) except -1 nogil:
-    """Note a line that may be the first one of its context."""
-    cdef uint64_t context = lines.keys[row, 0]
-    if first[context] < 0 or lines.keys[row, 1] < lines.keys[first[context], 1]:
-        first[context] = row
-    return 0
-
-
 def infer_calls(
     RowIds contexts, uint8_t[::1] has_samples, const uint64_t[::1] head, uint64_t[::1] total,
-    RowSums lines, RowSums calls,
+    uint64_t[::1] first, uint64_t[::1] first_count,
 ):
-    cdef int64_t[::1] first = np.full(has_samples.shape[0], -1, np.int64)
-    cdef Py_ssize_t row, context, before
+    cdef uint8_t[::1] is_told = np.zeros(has_samples.shape[0], np.uint8)
+    cdef uint64_t[::1] told = np.zeros(has_samples.shape[0], np.uint64)
+    cdef Py_ssize_t context
     cdef uint64_t caller, location, count
     with nogil:
-        for row in range(lines.ids.used):
-            _note_first(first, lines.ids, row)
         for context in range(has_samples.shape[0] - 1, 0, -1):
             caller, location = contexts.keys[context, 0], contexts.keys[context, 1]
             if not has_samples[context] or head[context] or caller == 0:
                 continue
-            row = first[context]
-            count = lines.sums[row] if row >= 0 else 0
-            if count == 0 and (row < 0 or total[context]):
+            count = first_count[context]
+            if count == 0 and (first[context] == NO_LINE or total[context]):
                 count = 1
+            is_told[context], told[context] = True, count
             has_samples[caller] = 1
             total[caller] = saturating(total[caller], count)
-            before = lines.ids.used
-            row = lines.add(caller, location, 0, count)
-            if row == before:
-                _note_first(first, lines.ids, row)
-            calls.add(caller, location, contexts.keys[context, 2], count)
+            if location < first[caller]:
+                first[caller], first_count[caller] = location, count
+            elif location == first[caller]:
+                first_count[caller] = saturating(first_count[caller], count)
+    rows = np.flatnonzero(is_told)
+    return rows, np.asarray(told)[rows]

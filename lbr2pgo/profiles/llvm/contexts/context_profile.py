@@ -146,7 +146,11 @@ class ContextSamples:
         has_samples[0] = 0
         lines = self.lines
         if infers_calls:
-            infer_calls(self._contexts, has_samples, head, total, lines.counts, lines.calls)
+            first = lines.first_lines(size)
+            told, count = infer_calls(self._contexts, has_samples, head, total, *first)
+            caller, location, callee = self.called(told)
+            lines.add(caller, location, count)
+            lines.add_calls(caller, location, callee, count)
         body, calls = lines.columns()
         if infers_calls:
             body = _raised(body, calls)

@@ -20,6 +20,7 @@ from lbr2pgo.native.row_ids import RowSums
 from lbr2pgo.profiles.llvm.contexts._contexts import strong_components
 from lbr2pgo.profiles.llvm.contexts._preinliner import LOST, ContextTrie, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import (
+    NO_LINE,
     LineColumns,
     line_and_discriminator,
     location_of,
@@ -30,8 +31,6 @@ from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, Pro
 from lbr2pgo.profiles.llvm.sample_names import guid, order_key
 from lbr2pgo.profiles.llvm.sample_summary import detailed
 from lbr2pgo.support.arrays import I64, U64
-
-_NO_LINE = np.uint64(np.iinfo(np.uint64).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +91,7 @@ def _trie(profile: ContextProfile) -> ContextTrie:
     table, c = profile.table, profile.table.contexts
     size = len(c) + 1
     location = location_of(table.body.line, table.body.discriminator)
-    first_line, first_count = np.full(size, _NO_LINE), np.zeros(size, np.uint64)
+    first_line, first_count = np.full(size, NO_LINE), np.zeros(size, np.uint64)
     first = np.flatnonzero(np.diff(table.body.context, prepend=-1))  # lines are ordered
     first_line[table.body.context[first] + 1] = location[first]
     first_count[table.body.context[first] + 1] = table.body.count[first]

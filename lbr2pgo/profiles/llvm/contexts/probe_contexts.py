@@ -15,7 +15,7 @@ import numpy as np
 
 from lbr2pgo.model.compat import OURS, SIZES_BY_DEBUG_NAMES, Compat
 from lbr2pgo.model.context_counts import ContextCounts
-from lbr2pgo.native.row_ids import RowIds, RowSums
+from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.profiles.llvm.calls_by_lines import with_calls
 from lbr2pgo.profiles.llvm.contexts._contexts import INTO_UNKNOWN, CallPaths, ContextKeys
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
@@ -23,6 +23,7 @@ from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
 from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, lack_callers, levels
 from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, ContextFrames, ContextShape
+from lbr2pgo.profiles.llvm.contexts.probed_runs import ProbedRuns, ProbeSlots, probed_runs
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.contexts.tail_calls import TailCalls
 from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads, ProbedLoads, probed_loads
@@ -37,7 +38,7 @@ from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeKind
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
-from lbr2pgo.support.intervals import last_at_or_below, numbers_in
+from lbr2pgo.support.intervals import numbers_in
 
 _AT_ONCE = 2048
 """Functions whose places are looked up together: those of all would take hundreds of megabytes."""
@@ -75,16 +76,20 @@ class ProbeContexts:
     ) -> ContextProfile:
         """Samples of all contexts."""
         ran, made = self._ran, self._made
-        node, row = np.concatenate((ran.node, made.node)), np.concatenate((ran.row, made.row))
-        keys, context = self._contexts(node, row, shape or ContextShape())
+        node, inline = (
+            np.concatenate((ran.node, made.node)),
+            np.concatenate((ran.inline, made.inline)),
+        )
+        function = np.concatenate((ran.function, made.function))
+        keys, context = self._contexts(node, inline, function, shape or ContextShape())
         samples = ContextSamples(keys.contexts)
         if loads is not None:
             probed = probed_loads(loads, self._table, self._program, self._debug)
-            self._add_loads(probed, node, row, context, samples)
-        is_inlined = self._table.tree.parent[self._table.node[row]] >= 0
+            self._add_loads(probed, node, inline, context, samples)
+        is_inlined = self._table.tree.parent[inline] >= 0
         samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
-        self._add_blocks(context[: len(ran.row)], ran, samples)
-        self._add_calls(context[len(ran.row) :], made, samples)
+        self._add_blocks(context[: len(ran.node)], ran, samples)
+        self._add_calls(context[len(ran.node) :], made, samples)
         found = samples.profile(self.names)
         checksum = self._names.checksums()[found.table.contexts.name]
         return replace(found, table=replace(found.table, checksum=checksum))
@@ -183,45 +188,50 @@ class ProbeContexts:
         return is_named
 
     @cached_property
-    def _ran(self) -> _Seen:
-        """Probes of blocks that ran."""
-        runs, table = self._counts.runs, self._table
-        blocks = np.flatnonzero((table.kind == ProbeKind.BLOCK) & self._is_named[table.node])
-        address = table.address[blocks]
-        first = np.searchsorted(address, runs.start, side="left")
-        last = last_at_or_below(address, runs.end)
-        sums = RowSums()
-        sums.add_ranges(runs.node.astype(np.uint64), first, last, runs.count)
-        node, row, _ = sums.rows().astype(np.int64).T
-        return _Seen(node.copy(), blocks[row], sums.counts(), np.full(len(row), -1))
+    def _slots(self) -> ProbeSlots:
+        return ProbeSlots.of(self._table)
 
     @cached_property
-    def _made(self) -> _Seen:
+    def _ran(self) -> ProbedRuns:
+        """Probes of blocks that ran, and those beside them."""
+        table = self._table
+        blocks = np.flatnonzero((table.kind == ProbeKind.BLOCK) & self._is_named[table.node])
+        function = self._function_at(table.address[blocks])
+        return probed_runs(self._counts.runs, table, blocks, function, self._slots)
+
+    @cached_property
+    def _made(self) -> _Made:
         """Call probes from which branches were taken."""
         branches, table = self._counts.branches, self._table
         row = np.where(branches.has_source, table.call_at(branches.from_), -1)
         rows = np.flatnonzero(row >= 0)
         rows = rows[self._is_named[table.node[row[rows]]]]
-        return _Seen(branches.node[rows], row[rows], branches.count[rows], self._callee[rows])
+        row = row[rows]
+        return _Made(
+            branches.node[rows], table.node[row].astype(np.int64),
+            self._function_at(table.address[row]), row, branches.count[rows], self._callee[rows],
+        )  # fmt: skip
 
     # Contexts.
 
-    def _contexts(self, node: I64, row: I64, shape: ContextShape) -> tuple[ContextKeys, I64]:
-        """The contexts of probes (k,) that were called from nodes, as rows of the keys."""
+    def _contexts(
+        self, node: I64, inline: I64, function: I64, shape: ContextShape
+    ) -> tuple[ContextKeys, I64]:
+        """The contexts of inlined functions (k,) in others, called from nodes: rows of the keys."""
         table, frames = self._table, ContextFrames()
-        path = self._paths(node, self._function_at(table.address)[row], shape)
+        path = self._paths(node, function, shape)
         call = table.call_at(path.sites)
-        inline = np.append(table.node, -1).astype(np.int64)[call]
-        inline = np.where(np.append(self._is_named, False)[inline], inline, -1)
+        around = np.append(table.node, -1).astype(np.int64)[call]
+        around = np.where(np.append(self._is_named, False)[around], around, -1)
         index = np.append(table.index, 0).astype(np.int64)[call]
-        function = np.append(self._names.of_node, 0)[inline]
-        frame = frames.number(function, location_of(index, np.zeros_like(index)))
-        callers = np.stack((path.parent, inline[path.site], frame[path.site]), axis=1)
+        name = np.append(self._names.of_node, 0)[around]
+        frame = frames.number(name, location_of(index, np.zeros_like(index)))
+        callers = np.stack((path.parent, around[path.site], frame[path.site]), axis=1)
         keys = ContextKeys(
             callers, self._inlined(frames), frames.rows(), MOST_FRAMES, shape.longest_repeat,
             shape.depth, True,
         )  # fmt: skip
-        return keys, _numbered(keys.number, path.node, table.node[row].astype(np.int64))
+        return keys, _numbered(keys.number, path.node, inline)
 
     def _inlined(self, frames: ContextFrames) -> I64:
         """Functions as `ContextKeys` wants them."""
@@ -271,37 +281,29 @@ class ProbeContexts:
 
     # Samples.
 
-    def _add_blocks(self, context: I64, ran: _Seen, samples: ContextSamples) -> None:
+    def _add_blocks(self, context: I64, ran: ProbedRuns, samples: ContextSamples) -> None:
         """Add probes of blocks; all others where these are, too, but with nothing."""
-        table = self._table
-        samples.lines.add(context, self._location(ran.row), ran.count)
-        samples.add_totals(context, ran.count)
-        self._add_entries(context, ran, samples)
-        pairs = RowIds()
-        pairs.number_rows(context.astype(np.uint64), table.node[ran.row].astype(np.uint64))
-        context, node, _ = pairs.rows().astype(np.int64).T
-        order = np.argsort(table.node, kind="stable")
-        first = np.searchsorted(table.node[order], node, side="left")
-        past = np.searchsorted(table.node[order], node, side="right")
-        row = order[numbers_in(first, past)]
-        context = np.repeat(context, past - first)
-        samples.lines.add(context, self._location(row), np.zeros(len(row), np.uint64))
+        slots = self._slots
+        slot = numbers_in(slots.bounds[ran.inline], slots.bounds[ran.inline + 1])
+        context = np.repeat(context, np.diff(ran.offsets))
+        samples.lines.add(context, slots.location[slot], ran.sums)
+        samples.add_totals(context, ran.sums)
+        entered = np.flatnonzero((slots.index[slot] == ENTRY_INDEX) & (ran.sums > 0))
+        self._add_entries(context[entered], slots.inline[slot[entered]], ran.sums[entered], samples)
 
-    def _add_entries(self, context: I64, ran: _Seen, samples: ContextSamples) -> None:
+    def _add_entries(self, context: I64, inline: I64, count: U64, samples: ContextSamples) -> None:
         """Add head samples; where a function was inlined, its caller knows of them as of a call."""
-        table = self._table
-        entered = np.flatnonzero(table.index[ran.row] == ENTRY_INDEX)
-        samples.add_entries(context[entered], ran.count[entered])
-        inlined = entered[table.tree.parent[table.node[ran.row[entered]]] >= 0]
+        samples.add_entries(context, count)
+        inlined = np.flatnonzero(self._table.tree.parent[inline] >= 0)
         caller, location, callee = samples.called(context[inlined])
         known = np.flatnonzero(caller > 0)
-        caller, location, count = caller[known], location[known], ran.count[inlined[known]]
+        caller, location, count = caller[known], location[known], count[inlined[known]]
         samples.see(caller, np.zeros(len(caller), np.uint8))
         samples.lines.add(caller, location, count)
         samples.lines.add_calls(caller, location, callee[known], count)
         samples.add_totals(caller, count)
 
-    def _add_calls(self, context: I64, made: _Seen, samples: ContextSamples) -> None:
+    def _add_calls(self, context: I64, made: _Made, samples: ContextSamples) -> None:
         """Add branches from call probes; those to functions are calls."""
         index = self._table.index[made.row].astype(np.int64)
         samples.lines.add(context, location_of(index, np.zeros_like(index)), made.count)
@@ -312,12 +314,12 @@ class ProbeContexts:
         )
 
     def _add_loads(
-        self, loads: ProbedLoads, node: I64, row: I64, context: I64, samples: ContextSamples
+        self, loads: ProbedLoads, node: I64, inline: I64, context: I64, samples: ContextSamples
     ) -> None:
-        """Add virtual tables to the contexts of these probes (k,), where loads are of the same."""
-        inline, ids = self._table.node.astype(np.uint64), RowIds()
-        known = ids.number_rows(node.astype(np.uint64), inline[row])
-        wanted = ids.number_rows(loads.rows.node.astype(np.uint64), inline[loads.probe])
+        """Add virtual tables to the contexts of these functions (k,), where loads are of them."""
+        ids, of_load = RowIds(), self._table.node[loads.probe].astype(np.uint64)
+        known = ids.number_rows(node.astype(np.uint64), inline.astype(np.uint64))
+        wanted = ids.number_rows(loads.rows.node.astype(np.uint64), of_load)
         context_of = np.zeros(len(ids), np.int64)  # 0 for none
         context_of[known] = context
         samples.add_loads(context_of[wanted], loads.location, loads.rows)
@@ -329,11 +331,13 @@ class ProbeContexts:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """Probes that were seen in calling contexts; columns of equal length."""
+class _Made:
+    """Call probes from which branches were taken in calling contexts; columns of equal length."""
 
     node: I64
-    """Of the callers."""
+    inline: I64
+    function: I64
+    """As those of `ProbedRuns`."""
     row: I64
     """In the table of probes."""
     count: U64
