@@ -33,7 +33,7 @@ class Callers(Tabular):
 class ContextRuns:
     """Fall-through ranges in a context, closed on the starts of their first and last instruction.
 
-    Columns of equal length; no two have the same node, start and end.
+    Columns of equal length; rows may be alike.
     """
 
     node: I64
@@ -45,7 +45,7 @@ class ContextRuns:
 
 @table
 class ContextBranches:
-    """Taken branches that reach the image; columns of equal length."""
+    """Taken branches that reach the image; columns of equal length, whose rows may be alike."""
 
     node: I64
     """The callers of the function in which the branch is; 0 for those from outside."""

@@ -14,6 +14,9 @@ from lbr2pgo.native.bits cimport MISPREDICTED, PREDICTED
 cpdef enum:
     KNOWN_BITS = 4
 
+cdef extern from *:
+    void prefetch "__builtin_prefetch" (const void*) noexcept nogil
+
 cdef struct Row:
     uint64_t key[4]
     uint64_t sums[3]

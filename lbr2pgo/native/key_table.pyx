@@ -6,9 +6,6 @@ import numpy as np
 from libc.stdint cimport uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 
-cdef extern from *:
-    void prefetch "__builtin_prefetch" (const void*) noexcept nogil
-
 cdef enum:
     AHEAD = 64  # rows of a batch that are looked for together
     FIRST_ROWS = 1 << 10

@@ -24,6 +24,7 @@ from lbr2pgo.support.addresses import ByteRanges, ImageAddresses, PlacedAddresse
 from lbr2pgo.support.arrays import I32, I64, U8, U32, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import begins, place_of
+from lbr2pgo.support.intervals import first_at_or_above, last_at_or_below
 from lbr2pgo.support.tables import Tabular, ascending, table, taken
 
 DESCRIPTORS, PROBES = ".pseudo_probe_desc", ".pseudo_probe"
@@ -159,8 +160,9 @@ class ProbeTable(Tabular):
 
     def at(self, addresses: PlacedAddresses) -> tuple[I64, I64]:
         """First row of each address, and the one behind its last."""
-        first = np.searchsorted(self.address, addresses, side="left")
-        return first, np.searchsorted(self.address, addresses, side="right")
+        return first_at_or_above(self.address, addresses), last_at_or_below(
+            self.address, addresses
+        ) + 1
 
     def call_at(self, addresses: PlacedAddresses) -> I64:
         """Row of the call probe at each address, the first of several; -1 where there is none."""

@@ -11,22 +11,25 @@ ctypedef fused Number:
     int64_t
     uint64_t
 
-cdef enum:
-    NEAR = 4
-
-
 cdef inline Py_ssize_t _past(
     const Number *ordered, Py_ssize_t count, Number value, Py_ssize_t at
 ) noexcept nogil:
-    """How many of the ordered are not above a value: `at`, a few more, or else looked for."""
-    cdef Py_ssize_t near = min(at + NEAR, count), past = count, middle
+    """How many of the ordered are not above a value, looked for from `at` on, twice as far each
+    time."""
+    cdef Py_ssize_t past, middle, stride = 1
     if at == 0 or ordered[at - 1] <= value:
-        while at < near and ordered[at] <= value:
-            at += 1
-        if at < near:
-            return at
+        past = at
+        while past < count and ordered[past] <= value:
+            at, past = past + 1, past + stride
+            stride *= 2
+        past = min(past, count)
     else:
-        at, past = 0, at - 1
+        past = at - 1
+        at = past
+        while at > 0 and ordered[at - 1] > value:
+            past, at = at - 1, at - stride
+            stride *= 2
+        at = max(at, 0)
     while at < past:
         middle = at + ((past - at) >> 1)
         if ordered[middle] <= value:
@@ -57,6 +60,18 @@ def last_at_or_below(const Number[::1] starts, const Number[::1] values):
         for i in range(values.shape[0]):
             past = _past(ordered, count, values[i], past)
             out[i] = past - 1
+    return found
+
+
+def first_at_or_above(const Number[::1] ordered, const Number[::1] values):
+    found = np.empty(values.shape[0], np.int64)
+    cdef int64_t[::1] out = found
+    cdef Py_ssize_t i, at = 0, count = ordered.shape[0]
+    cdef const Number *rows = &ordered[0] if count else NULL
+    with nogil:
+        for i in range(values.shape[0]):
+            at = _below(rows, count, values[i], at)
+            out[i] = at
     return found
 
 

@@ -18,6 +18,17 @@ def last_at_or_below(starts: Numbers, values: Numbers) -> I64:
     return native.last_at_or_below(*alike(starts, values))
 
 
+def first_at_or_above(ordered: Numbers, values: Numbers) -> I64:
+    """Index of the first of (k,) ascending numbers that is not below each of (n,), k if all are.
+
+    As `np.searchsorted`, in a fraction of the time where values ascend, or are near each other.
+
+    >>> first_at_or_above(np.array([10, 20]), np.array([9, 10, 25]))
+    array([0, 0, 2])
+    """
+    return native.first_at_or_above(*alike(ordered, values))
+
+
 def interval_of(starts: Numbers, ends: Numbers, values: Numbers) -> I64:
     """Index of the half-open interval that holds each value, of any shape, -1 where none does.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lbr2pgo
-from lbr2pgo.support.intervals import interval_of, last_at_or_below, numbers_in
+from lbr2pgo.support.intervals import first_at_or_above, interval_of, last_at_or_below, numbers_in
 
 borders = st.lists(st.integers(0, 60), max_size=12, unique=True).map(sorted)
 
@@ -36,6 +37,19 @@ def test_the_last_start_at_or_below(starts: list[int], numbers: list[int]) -> No
     expected = [sum(start <= n for start in starts) - 1 for n in numbers]
     found = last_at_or_below(np.array(starts, np.uint64), np.array(numbers, np.uint64))
     assert found.tolist() == expected
+
+
+@given(borders, st.lists(st.integers(0, 70), max_size=20))
+def test_the_first_at_or_above(starts: list[int], numbers: list[int]) -> None:
+    expected = [sum(start < n for start in starts) for n in numbers]
+    found = first_at_or_above(np.array(starts, np.uint64), np.array(numbers, np.uint64))
+    assert found.tolist() == expected
+
+
+@given(st.lists(st.integers(0, 500), max_size=200).map(sorted), st.lists(st.integers(-1, 501)))
+def test_places_far_from_each_other_are_found(ordered: list[int], numbers: list[int]) -> None:
+    found = last_at_or_below(np.array(ordered, np.int64), np.array(numbers, np.int64))
+    assert found.tolist() == [bisect_right(ordered, number) - 1 for number in numbers]
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5)), max_size=9))

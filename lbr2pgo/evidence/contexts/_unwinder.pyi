@@ -1,6 +1,6 @@
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.native.walk import Stacks
-from lbr2pgo.support.arrays import I32, I64, U8, U64
+from lbr2pgo.support.arrays import I32, I64, U8, U64, Bools
 
 CALL: int
 RETURN: int
@@ -8,6 +8,9 @@ ENTRY: int
 FRAMELESS: int
 """Marks of instructions (bits); functions begin at an ENTRY, and at a FRAMELESS one the frame
 pointer does not point to a frame of the function."""
+DIRECT: int
+NO_BRANCH_THERE: int
+"""More marks: what is DIRECT goes to one place alone, and what is no branch nowhere."""
 
 FROM_OUTSIDE: int
 """Stands for all addresses outside the image, as a branch's source."""
@@ -59,14 +62,16 @@ def number_sites(
 class SourceDoubts:
     """What can be told of one source's call stacks only when all of its samples were seen."""
 
+def judge(parts: list[SourceDoubts]) -> None:
+    """Let what unwinders know of samples of one source decide what its call stacks lack."""
+
 class Unwinder:
     """Counts straight runs and branches by their calling context; memory grows with contexts.
 
-    Contexts are nodes of a trie of call instructions: rows (parent, image address, 0), where node
-    0 stands for unknown callers. What is counted are rows (node << 1, start, end) of runs, closed
-    on instruction starts, and (node << 1 | 1, source, target) of branches; the node is that of the
-    callers of the function in which it ran. Branches from outside have the source
-    FROM_OUTSIDE and node 0.
+    Contexts are nodes of a trie of call instructions, where node 0 stands for unknown callers; the
+    node of what is counted is that of the callers of the function in which it ran. Branches from
+    outside have the source FROM_OUTSIDE and node 0; those that their instructions can't make are
+    none.
     """
 
     def __init__(self, as_llvm: bool, most_frames: int) -> None:
@@ -75,10 +80,11 @@ class Unwinder:
         Of call stacks with more frames than `most_frames` the innermost ones are kept.
         """
 
-    def set_code(self, address: U64, marks: U8, stops: I64) -> None:
+    def set_code(self, address: U64, marks: U8, stops: I64, goes_to: U64) -> None:
         """Instructions (m,), in any order.
 
-        `stops` says how many before each one end the straight line, or stand before a gap.
+        `stops` says how many before each one end the straight line, or stand before a gap;
+        `goes_to` where those go that are DIRECT.
         """
 
     def set_sites(self, row: I64, call: I64, function: I64, callee: I64) -> None:
@@ -110,18 +116,32 @@ class Unwinder:
         """
 
     def unwind(
-        self, stacks: Stacks, entries: I32, chains: I32, chain_offsets: I64, source: SourceDoubts
+        self,
+        stacks: Stacks,
+        entries: I32,
+        chains: I32,
+        chain_offsets: I64,
+        source: SourceDoubts,
+        first: int,
+        past: int,
     ) -> None:
-        """Go through n samples of a source, passing over those whose space is negative.
+        """Go through samples `first` to `past` of a source, less those whose space is negative.
 
         entries (m, 2): sites of sources and targets; chains (c,): sites of frames, innermost
         first, of which sample `i` owns `chain_offsets[i]:chain_offsets[i + 1]`.
         """
 
-    def collapsed(self) -> tuple[U64, U64, U64]:
-        """Nodes (n, 3), records (r, 3) and their counts (r,), without frames from outside.
+    def places_in(self, nodes: RowIds) -> I64:
+        """Number the nodes as rows (parent, call, 0) without frames from outside: of each, (n,).
 
         What is called from outside is a context of its own, since a compiler can't see more.
+        """
+
+    def counted(self, place: I64) -> tuple[Bools, I64, Bools, I64, U64, U64, U64, U64]:
+        """What was counted, in columns (r,), where nodes have these places (n,).
+
+        Whether there is a run, and its node; whether there is a branch, and its node; source and
+        target of the branch, where the run begins; its end; and how often. Rows may be alike.
         """
 
     def tallies(self) -> U64:

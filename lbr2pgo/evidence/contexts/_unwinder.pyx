@@ -10,7 +10,8 @@ import numpy as np
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 from lbr2pgo.native.growing cimport Growing, add, growing, release
-from lbr2pgo.native.row_ids cimport RowIds, RowSums
+from lbr2pgo.native.key_table cimport KeyTable, add_hashed, hash_of, prefetch
+from lbr2pgo.native.row_ids cimport RowIds
 from lbr2pgo.native.walk cimport (
     COUNTED,
     DUPLICATE,
@@ -30,8 +31,11 @@ cdef enum:
     MARK_RETURN = 2
     MARK_ENTRY = 4
     MARK_FRAMELESS = 8
+    MARK_DIRECT = 16
+    MARK_NO_BRANCH = 32
 
 CALL, RETURN, ENTRY, FRAMELESS = MARK_CALL, MARK_RETURN, MARK_ENTRY, MARK_FRAMELESS
+DIRECT, NO_BRANCH_THERE = MARK_DIRECT, MARK_NO_BRANCH
 
 # What became of samples, call stacks and runs: places in the array of tallies.
 cdef enum:
@@ -84,6 +88,18 @@ cdef enum:
     RUN_UNSEEN  # some of what was recorded there did not happen
     RUN_BROKEN
 
+# What is counted of an entry: the branch, and what ran behind it. Of each the node and what it is
+# make the first number of a key, behind which stand source, target, and end of the run.
+cdef enum:
+    HAS_RUN = 1
+    HAS_BRANCH = 2
+    FLAG_BITS = 2
+    NODE_BITS = 31
+
+cdef struct Record:
+    uint64_t hash
+    uint64_t key[4]
+
 # An entry that counts; a stack of them has the newest one first.
 cdef struct Link:
     int64_t source  # instruction, -1 outside
@@ -96,18 +112,6 @@ cdef struct Link:
 
 def outside_site(RowIds sites):
     sites.number(0, 0, 0)
-
-
-cdef int _add_records(RowSums records, RowSums more, const int64_t[::1] place) except -1:
-    """Add records of nodes that have other places now."""
-    cdef const uint64_t[:, ::1] keys = more.ids.keys
-    cdef Py_ssize_t i
-    cdef uint64_t node
-    with nogil:
-        for i in range(more.ids.used):
-            node = place[keys[i, 0] >> 1]
-            records.add(node << 1 | keys[i, 0] & 1, keys[i, 1], keys[i, 2], more.sums[i])
-    return 0
 
 
 def number_sites(
@@ -132,27 +136,36 @@ def number_sites(
 
 @cython.final
 cdef class SourceDoubts:
-    cdef RowSums if_whole, if_lacking  # records of one and the other
+    cdef KeyTable if_whole, if_lacking  # records of one and the other
     cdef uint64_t whole, lacking  # samples that speak for one and the other
     cdef uint64_t unknown, put_back  # samples in doubt: without callers, or with another one
+    cdef bint is_whole  # what all of the source's samples say
 
     def __init__(self):
-        self.if_whole, self.if_lacking = RowSums(), RowSums()
+        self.if_whole, self.if_lacking = KeyTable(), KeyTable()
 
-    cdef bint _is_whole(self) except -1 nogil:
-        """Call stacks that lack a caller look whole where a function calls itself."""
-        return self.whole > 0 and self.whole // MOST_ALIKE >= self.lacking
+
+def judge(list parts):
+    cdef SourceDoubts part
+    cdef uint64_t whole = 0, lacking = 0
+    for part in parts:
+        whole += part.whole
+        lacking += part.lacking
+    for part in parts:
+        # Call stacks that lack a caller look whole where a function calls itself.
+        part.is_whole = whole > 0 and whole // MOST_ALIKE >= lacking
 
 
 @cython.final
 cdef class Unwinder:
     cdef readonly RowIds nodes
-    cdef readonly RowSums records
+    cdef KeyTable records
     cdef uint64_t[::1] tallied
     cdef bint as_llvm
     cdef const uint64_t[::1] address
     cdef const uint8_t[::1] marks
     cdef const int64_t[::1] stops
+    cdef const uint64_t[::1] goes_to
     cdef const int64_t[::1] site_row
     cdef const int64_t[::1] site_call
     cdef const int64_t[::1] site_function
@@ -162,9 +175,10 @@ cdef class Unwinder:
     cdef uint64_t[::1] frames
     cdef uint64_t[::1] seen_calls
     cdef list sources
+    cdef Growing met  # records of the sample at hand
 
     def __init__(self, bint as_llvm, Py_ssize_t most_frames):
-        self.nodes, self.records = RowIds(), RowSums()
+        self.nodes, self.records = RowIds(), KeyTable()
         self.nodes.number(ROOT, ROOT, 0)
         self.tallied = np.zeros(T_SIZE, np.uint64)
         self.frames = np.zeros(most_frames, np.uint64)
@@ -172,11 +186,13 @@ cdef class Unwinder:
         self.missing = RowIds()
         self.sources = []
         self.as_llvm = as_llvm
+        self.met = growing(sizeof(Record))
 
     def set_code(
-        self, const uint64_t[::1] address, const uint8_t[::1] marks, const int64_t[::1] stops
+        self, const uint64_t[::1] address, const uint8_t[::1] marks, const int64_t[::1] stops,
+        const uint64_t[::1] goes_to,
     ):
-        self.address, self.marks, self.stops = address, marks, stops
+        self.address, self.marks, self.stops, self.goes_to = address, marks, stops, goes_to
 
     def set_sites(
         self, const int64_t[::1] row, const int64_t[::1] call, const int64_t[::1] function,
@@ -223,43 +239,52 @@ cdef class Unwinder:
         cdef SourceDoubts source
         found = np.asarray(self.tallied).copy()
         for source in self.sources:
-            found[T_WHOLE if source._is_whole() else T_NO_FRAME] += source.unknown
-            found[T_MENDED] += 0 if source._is_whole() else source.put_back
+            found[T_WHOLE if source.is_whole else T_NO_FRAME] += source.unknown
+            found[T_MENDED] += 0 if source.is_whole else source.put_back
         return found
 
-    def collapsed(self):
-        cdef RowIds nodes = RowIds()
-        cdef RowSums records = RowSums()
-        cdef SourceDoubts source
-        cdef Py_ssize_t i
+    def places_in(self, RowIds nodes):
         cdef int64_t[::1] place = np.zeros(self.nodes.used, np.int64)
         cdef const uint64_t[:, ::1] keys = self.nodes.keys
-        nodes.number(ROOT, ROOT, 0)
+        cdef Py_ssize_t i
         with nogil:
             for i in range(1, self.nodes.used):  # parents come before their children
                 if keys[i, 1] != EXTERNAL:
                     place[i] = nodes.number(place[keys[i, 0]], keys[i, 1], 0)
-        _add_records(records, self.records, place)
-        for source in self.sources:
-            known = source.if_whole if source._is_whole() else source.if_lacking
-            _add_records(records, known, place)
-        return nodes.rows(), records.rows(), records.counts()
+        return np.asarray(place)
+
+    def counted(self, place):
+        cdef SourceDoubts source
+        tables = [self.records] + [
+            source.if_whole if source.is_whole else source.if_lacking for source in self.sources
+        ]
+        rows = [table.rows() for table in tables]
+        what, *addresses = np.concatenate([keys for keys, _ in rows]).T
+        count = np.concatenate([sums[:, 0] for _, sums in rows])
+        mask = np.uint64((1 << NODE_BITS) - 1)
+        behind = place[what >> np.uint64(FLAG_BITS) & mask]
+        before = place[what >> np.uint64(FLAG_BITS + NODE_BITS)]
+        return (
+            what & np.uint64(HAS_RUN) != 0, behind, what & np.uint64(HAS_BRANCH) != 0, before,
+            *addresses, count,
+        )
 
     def unwind(
         self, Stacks stacks, const int32_t[:, ::1] entries, const int32_t[::1] chains,
-        const int64_t[::1] chain_offsets, SourceDoubts source,
+        const int64_t[::1] chain_offsets, SourceDoubts source, Py_ssize_t first, Py_ssize_t past,
     ):
         cdef Growing links = growing(sizeof(Link))
         cdef Py_ssize_t i
         try:
             with nogil:
-                for i in range(stacks.size):
+                for i in range(first, past):
                     if stacks.spaces[i] >= 0:
                         self._unwind_sample(
                             stacks, i, entries, chains, chain_offsets, source, &links
                         )
         finally:
             release(&links)
+            release(&self.met)
 
     cdef int _unwind_sample(
         self, Stacks stacks, Py_ssize_t i, const int32_t[:, ::1] entries,
@@ -515,27 +540,64 @@ cdef class Unwinder:
         return node
 
     cdef int _follow(
-        self, const Growing *stack, uint64_t node, uint64_t weight, RowSums records
+        self, const Growing *stack, uint64_t node, uint64_t weight, KeyTable records
     ) except -1 nogil:
         """Go through a branch stack, given the node of the callers of where its newest entry led.
         """
         cdef const Link *links = <const Link *>stack.data
         cdef bint is_broken = False
+        cdef uint64_t before
         cdef Py_ssize_t k
+        self.met.count = 0
         for k in range(stack.count):
             is_broken = is_broken or links[k].run == RUN_BROKEN
-            if k > 0 and links[k].run == RUN_INSIDE:
-                records.add(
-                    node << 1, self.address[links[k].target], self.address[links[k - 1].source],
-                    weight,
-                )
-            node = ROOT if is_broken else self._before(node, &links[k])
-            if links[k].target >= 0 and links[k].is_branch:
-                records.add(
-                    (node if links[k].source >= 0 else ROOT) << 1 | 1,
-                    self._address(links[k].source), self.address[links[k].target], weight,
-                )
+            before = ROOT if is_broken else self._before(node, &links[k])
+            self._meet(links, k, node, before, records)
+            node = before
+        return self._count(weight, records)
+
+    cdef int _meet(
+        self, const Link *links, Py_ssize_t k, uint64_t node, uint64_t before, KeyTable records
+    ) except -1 nogil:
+        """Note what a link tells, and have its place in the table fetched from memory."""
+        cdef uint64_t flags = 0, behind = 0, end = 0, source = 0
+        cdef Record *record
+        if k > 0 and links[k].run == RUN_INSIDE:
+            flags, behind, end = HAS_RUN, node, self.address[links[k - 1].source]
+        if links[k].is_branch and not self._is_none(&links[k]):
+            flags |= HAS_BRANCH
+            source = self._address(links[k].source)
+        if flags == 0:
+            return 0
+        if not flags & HAS_BRANCH or links[k].source < 0:
+            before = ROOT
+        record = <Record *>add(&self.met)
+        record.key[0] = (before << NODE_BITS | behind) << FLAG_BITS | flags
+        record.key[1], record.key[2], record.key[3] = source, self.address[links[k].target], end
+        record.hash = hash_of(record.key[0], record.key[1], record.key[2], record.key[3])
+        prefetch(&records.places[record.hash & records.mask])
         return 0
+
+    cdef int _count(self, uint64_t weight, KeyTable records) except -1 nogil:
+        cdef const Record *met = <const Record *>self.met.data
+        cdef Py_ssize_t i
+        for i in range(self.met.count):
+            add_hashed(
+                records, met[i].hash, met[i].key[0], met[i].key[1], met[i].key[2], met[i].key[3],
+                weight, 0, 0,
+            )
+        return 0
+
+    cdef bint _is_none(self, const Link *link) except -1 nogil:
+        """Whether a branch leaves the image, or can't have been made (see `replay.astray`)."""
+        cdef int64_t source = link.source, target = link.target
+        if source < 0 or target < 0:
+            return target < 0
+        if self.marks[source] & MARK_NO_BRANCH:
+            return True
+        return (
+            self.marks[source] & MARK_DIRECT != 0 and self.goes_to[source] != self.address[target]
+        )
 
     cdef int _tally_runs(self, const Growing *stack, uint64_t weight) except -1 nogil:
         """Tally what ran from the target of each branch to the newer one."""

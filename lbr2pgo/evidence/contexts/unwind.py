@@ -14,6 +14,8 @@ LLVM: tools/llvm-profgen/PerfReader.cpp, whose rules these are.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -34,9 +36,14 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I32, I64, U64
+from lbr2pgo.support.threads import distribute, threads
 
 if TYPE_CHECKING:
     from lbr2pgo.evidence.collector import Samples
+    from lbr2pgo.evidence.contexts._unwinder import SourceDoubts
+
+_AT_ONCE = 512
+"""Samples that a thread unwinds before it asks for more."""
 
 
 class ContextTable:
@@ -60,54 +67,69 @@ class ContextTable:
         self.code = TouchedCode(program, options, decoded)
         self.calls = None if is_plain else KnownCalls(self.code, indirect_targets or {})
         """What call stacks lack; None: nothing tells."""
-        self.unwinder = Unwinder(is_plain, MOST_FRAMES)
+        self.unwinders = [Unwinder(is_plain, MOST_FRAMES) for _ in range(threads())]
+        self._sources: list[list[SourceDoubts]] = []
 
     def source(self, spaces: AddressSpaces) -> ContextCollector:
         """What adds the samples of one source."""
-        return ContextCollector(self, spaces)
+        self._sources.append([unwinder.add_source() for unwinder in self.unwinders])
+        return ContextCollector(self, spaces, self._sources[-1])
 
     def counts(self) -> ContextCounts:
         """What was counted."""
-        from lbr2pgo.evidence.contexts._unwinder import FROM_OUTSIDE
+        from lbr2pgo.evidence.contexts._unwinder import FROM_OUTSIDE, judge
+        from lbr2pgo.native.row_ids import RowIds
 
-        nodes, keys, count = self.unwinder.collapsed()
-        parent = nodes[:, 0].astype(np.int64)
+        for doubts in self._sources:
+            judge(doubts)
+        nodes, root = RowIds(), np.zeros(1, np.uint64)
+        nodes.number_rows(root, root)
+        found = [unwinder.counted(unwinder.places_in(nodes)) for unwinder in self.unwinders]
+        has_run, ran_in, has_branch, left_in, source, start, end, count = map(
+            np.concatenate, zip(*found, strict=True)
+        )
+        # Their code is looked up again and again: what ascends is found in a fraction of the time.
+        run, branch = np.flatnonzero(has_run), np.flatnonzero(has_branch)
+        run, branch = run[np.argsort(start[run])], branch[np.argsort(source[branch])]
+        parent, call, _ = nodes.rows().T
+        parent = parent.astype(np.int64)
         parent[0] = -1
-        node = (keys[:, 0] >> np.uint64(1)).astype(np.int64)
-        is_branch = keys[:, 0] & np.uint64(1) == 1
-        first, second = keys[:, 1], keys[:, 2]
-        runs = tuple(column[~is_branch] for column in (node, first, second, count))
-        is_branch &= ~self.code.lead_astray(placed_addresses(first), placed_addresses(second))
-        has_source = first[is_branch] != FROM_OUTSIDE
-        from_ = np.where(has_source, first[is_branch], np.uint64(0))
+        has_source = source[branch] != FROM_OUTSIDE
+        from_ = placed_addresses(np.where(has_source, source[branch], np.uint64(0)))
         return ContextCounts(
-            Callers(parent, placed_addresses(nodes[:, 1].copy())),
-            ContextRuns(*runs),
+            Callers(parent, placed_addresses(call.copy())),
+            ContextRuns(
+                ran_in[run], placed_addresses(start[run]), placed_addresses(end[run]), count[run]
+            ),
             ContextBranches(
-                node[is_branch], from_, has_source, second[is_branch], count[is_branch]
+                left_in[branch], from_, has_source, placed_addresses(start[branch]), count[branch]
             ),
             self.tallies(),
         )
 
     def tallies(self) -> Mapping[str, int]:
         """What became of samples, call stacks and runs: keys of `losses.STEPS`."""
-        return tallies(self.unwinder.tallies())
+        return tallies(np.sum([unwinder.tallies() for unwinder in self.unwinders], axis=0))
 
 
 class ContextCollector:
     """Adds the samples of one source to a `ContextTable`, which is that of all sources."""
 
-    def __init__(self, table: ContextTable, spaces: AddressSpaces) -> None:
+    def __init__(
+        self, table: ContextTable, spaces: AddressSpaces, doubts: list[SourceDoubts]
+    ) -> None:
+        """`doubts` are those of each of the table's unwinders."""
         from lbr2pgo.evidence.contexts._unwinder import outside_site
         from lbr2pgo.native.row_ids import RowIds
 
         self._table, self._spaces = table, spaces
-        self._unwinder, self._code, self._calls = table.unwinder, table.code, table.calls
-        self._doubts = self._unwinder.add_source()
+        self._unwinders, self._code, self._calls = table.unwinders, table.code, table.calls
+        self._doubts = doubts
         self._sites = RowIds()
         outside_site(self._sites)
         self._places = self._code.places(placed_array((0,)))
         """Of each site; those outside have the address 0."""
+        self._stops = self._code.stops(self._places.address)
 
     def add(self, samples: Samples) -> None:
         """Unwind the samples of a batch."""
@@ -117,11 +139,18 @@ class ContextCollector:
         frames = self._number(chains.frames.reshape(-1, 1), chains.offsets, spaces, 1)
         self._resolve()
         if self._calls is not None:
-            pairs = self._unwinder.missing_pairs(stacks, entries, frames.ravel(), chains.offsets)
+            pairs = self._unwinders[0].missing_pairs(
+                stacks, entries, frames.ravel(), chains.offsets
+            )
             call, inner, _ = pairs.rows().T
             known = self._calls.between(placed_addresses(call.copy()), inner.astype(np.int64))
-            self._unwinder.set_missing(pairs, known)
-        self._unwinder.unwind(stacks, entries, frames.ravel(), chains.offsets, self._doubts)
+            for unwinder in self._unwinders:
+                unwinder.set_missing(pairs, known)
+        workers = [
+            partial(unwinder.unwind, stacks, entries, frames.ravel(), chains.offsets, doubts)
+            for unwinder, doubts in zip(self._unwinders, self._doubts, strict=True)
+        ]
+        distribute(pairwise([*range(0, len(batch), _AT_ONCE), len(batch)]), workers)
 
     def merge(self, other: ContextCollector) -> None:
         """Nothing is left to do: the table is the same."""
@@ -142,21 +171,25 @@ class ContextCollector:
         """
         space, address = self._sites.rows()[len(self._places) :, :2].T
         new, _ = self._spaces.to_image(space.astype(np.int64), runtime_addresses(address))
-        self._code.touch(new[new > 0])
-        self._places = self._places.with_more(self._code.places(new))
+        is_more = self._code.touch(new[new > 0])
+        known, self._places = len(self._places), self._places.with_more(self._code.places(new))
         places, number = self._places, np.arange(len(self._places))
+        if is_more:
+            self._stops = self._code.stops(places.address)
+        else:
+            self._stops = np.concatenate((self._stops, self._code.stops(places.address[known:])))
         none = np.zeros_like(number)
-        self._unwinder.set_code(
+        code = (
             np.concatenate((places.address, places.call)),
             np.concatenate((places.marks, none.astype(np.uint8))),
-            np.concatenate((self._code.stops(places.address), none)),
+            np.concatenate((self._stops, none)),
+            np.concatenate((places.target, none.astype(np.uint64))),
         )
-        self._unwinder.set_sites(
-            np.where(places.is_code, number, -1),
-            np.where(places.call > 0, len(places) + number, -1),
-            places.function,
-            places.callee,
-        )
+        row = np.where(places.is_code, number, -1)
+        call = np.where(places.call > 0, len(places) + number, -1)
+        for unwinder in self._unwinders:
+            unwinder.set_code(*code)
+            unwinder.set_sites(row, call, places.function, places.callee)
 
 
 def _no_chains(samples: int) -> CallChains:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from lbr2pgo.model.branch_counts import FROM, TO
 from lbr2pgo.model.compat import (
     ASTRAY_COUNT,
     CALLERS_AS_RECORDED,
@@ -17,12 +16,12 @@ from lbr2pgo.model.compat import (
 from lbr2pgo.program.code.decode import decode
 from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
-from lbr2pgo.replay.astray import lead_astray
 from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import ReplayOptions, line_ends
 from lbr2pgo.support.addresses import PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.intervals import first_at_or_above
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +39,15 @@ class UnwoundPlaces:
     """A number of the function there, -1 for none; parts of one have the same."""
     callee: I64
     """That of the function which the call names, -2 for none."""
+    target: PlacedAddresses
+    """Where the instruction goes, 0 for no place."""
 
     def __len__(self) -> int:
         return len(self.address)
+
+    def take(self, rows: I64) -> UnwoundPlaces:
+        """These rows."""
+        return UnwoundPlaces(*(getattr(self, field.name)[rows] for field in fields(self)))
 
     def with_more(self, other: UnwoundPlaces) -> UnwoundPlaces:
         """These, and others behind them."""
@@ -72,8 +77,8 @@ class TouchedCode:
         self._is_touched = among(program.regions.start, self._tables[0].address)
         self._entries = np.sort(program.functions.start)
 
-    def touch(self, addresses: PlacedAddresses) -> None:
-        """Take the functions at these placed addresses in."""
+    def touch(self, addresses: PlacedAddresses) -> bool:
+        """Take the functions at these placed addresses in; whether any is new."""
         regions = self.program.regions
         # The call before a return address may be the last instruction of the function before.
         places = np.concatenate((addresses, addresses[addresses > 0] - np.uint64(1)))
@@ -87,6 +92,7 @@ class TouchedCode:
             table = decode(self.program.image, regions.ranges.take(new))
             self._tables[1] = self._tables[1].merged(table)
             self._stops[1] = self._stops_of(self._tables[1])
+        return len(new) > 0
 
     def leaving(self, functions: I64) -> InstructionTable:
         """All that may leave the fall-through in functions of these numbers."""
@@ -99,28 +105,29 @@ class TouchedCode:
 
     def places(self, addresses: PlacedAddresses) -> UnwoundPlaces:
         """What stands at addresses in functions that were touched, or outside all code."""
-        kind, _, _, is_code = self._instructions(addresses)
+        order = np.argsort(addresses)  # what ascends is found in a fraction of the time
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        return self._places(addresses[order]).take(place)
+
+    def _places(self, addresses: PlacedAddresses) -> UnwoundPlaces:
+        kind, _, target, is_code = self._instructions(addresses)
         call, callee = self._calls_before(addresses, is_code)
         return UnwoundPlaces(
             addresses,
             is_code,
-            self._marks(addresses, kind),
+            self._marks(addresses, kind, target, is_code),
             call,
             self.functions_at(addresses),
             callee,
+            target,
         )
 
     def stops(self, addresses: PlacedAddresses) -> I64:
         """(n,): how many instructions before each one end the fall-through or precede a gap."""
-        return sum((np.searchsorted(s, addresses) for s in self._stops), np.zeros((), np.int64))
-
-    def lead_astray(self, from_: PlacedAddresses, to: PlacedAddresses) -> Bools:
-        """(n,): which pairs no branch can have made; none where these are believed."""
-        found = np.zeros(len(from_), np.bool_)
-        if not self._options.compat.follows(ASTRAY_COUNT):
-            known = np.full(len(from_), FROM | TO, np.uint8)
-            for table in self._tables:
-                found |= lead_astray(from_, to, known, table)
+        found = np.zeros(len(addresses), np.int64)
+        for stops in self._stops:
+            found += first_at_or_above(stops, addresses)
         return found
 
     def _stops_of(self, table: InstructionTable) -> U64:
@@ -151,10 +158,15 @@ class TouchedCode:
             found &= self._seen.around(addresses) >= 0
         return kind, end, target, found
 
-    def _marks(self, addresses: PlacedAddresses, kind: U8) -> U8:
+    def _marks(
+        self, addresses: PlacedAddresses, kind: U8, target: PlacedAddresses, is_code: Bools
+    ) -> U8:
         bits = self._bits
         marks = np.where(np.isin(kind, CALLS), np.uint8(bits.CALL), np.uint8(0))
         marks[kind == Kind.RET] = bits.RETURN
+        if not self._options.compat.follows(ASTRAY_COUNT):
+            marks[target > 0] |= bits.DIRECT
+            marks[is_code & (kind == Kind.OTHER)] |= bits.NO_BRANCH_THERE
         if not self._options.compat.follows(CALLERS_AS_RECORDED):
             is_entry = among(addresses, self._entries)
             marks[is_entry] |= bits.ENTRY
@@ -169,7 +181,7 @@ class TouchedCode:
         """For each return address the call that stands before it, 0 for none, and what it names."""
         before = placed_array(np.zeros(len(addresses)))
         for table in self._tables:
-            row = np.searchsorted(table.address, addresses) - 1
+            row = first_at_or_above(table.address, addresses) - 1
             at = np.flatnonzero(row >= 0)
             before[at] = np.maximum(before[at], table.address[row[at]])
         kind, end, target, _ = self._instructions(before)

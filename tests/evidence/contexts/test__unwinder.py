@@ -53,15 +53,25 @@ def offsets(lengths) -> np.ndarray:
     return np.cumsum([0, *lengths]).astype(np.int64)
 
 
-def unwound(code: PlainCode, samples, *, as_llvm: bool = False, most_frames: int = 100):
+def unwound(
+    code: PlainCode, samples, *, as_llvm: bool = False, most_frames: int = 100, goes_to=None
+):
     """The unwinder behind the samples."""
     table = np.array(sorted(code.kinds), np.uint64)
     kinds = [code.kinds[address] for address in table.tolist()]
     marks = [MARKS[k] | u.ENTRY * (a in code.entries) | u.FRAMELESS * (a in code.frameless)
              for a, k in zip(table.tolist(), kinds, strict=True)]  # fmt: skip
+    targets = [(goes_to or {}).get(address, 0) for address in table.tolist()]
+    if goes_to is not None:
+        marks = [
+            mark | (u.DIRECT if to else 0) | u.NO_BRANCH_THERE * (kind == "other")
+            for mark, kind, to in zip(marks, kinds, targets, strict=True)
+        ]
     ends = np.isin(kinds, ("jump", "return"))
     found = Unwinder(as_llvm, most_frames)
-    found.set_code(table, np.array(marks, np.uint8), np.cumsum(ends) - ends)
+    found.set_code(
+        table, np.array(marks, np.uint8), np.cumsum(ends) - ends, np.array(targets, np.uint64)
+    )
     sites, spaces = RowIds(), np.zeros(len(samples), np.int64)
     u.outside_site(sites)
     everywhere = np.array([[1, 1 << 40]], np.uint64)
@@ -84,19 +94,27 @@ def unwound(code: PlainCode, samples, *, as_llvm: bool = False, most_frames: int
     kinds = np.full(len(samples), kind, np.uint8)
     words = np.pad(entries, ((0, 0), (0, 1)))
     stacks = Stacks(words, entry_offsets, spaces, kinds, weights, everywhere)
-    found.unwind(stacks, entry_sites, frame_sites, frame_offsets, found.add_source())
+    doubts = found.add_source()
+    found.unwind(stacks, entry_sites, frame_sites, frame_offsets, doubts, 0, len(samples))
+    u.judge([doubts])
     return found
 
 
 def records(found: Unwinder) -> Counter:
-    nodes, keys, counts = found.collapsed()
+    nodes, root = RowIds(), np.zeros(1, np.uint64)
+    nodes.number_rows(root, root)
+    columns = found.counted(found.places_in(nodes))
     paths: list[tuple[int, ...]] = [()]
-    for parent, call, _ in nodes.tolist()[1:]:
+    for parent, call, _ in nodes.rows().tolist()[1:]:
         paths.append((*paths[parent], call))
-    return Counter({
-        (paths[key >> 1], "branch" if key & 1 else "run", a, b): count
-        for (key, a, b), count in zip(keys.tolist(), counts.tolist(), strict=True)
-    })  # fmt: skip
+    counts: Counter = Counter()
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for has_run, ran_in, has_branch, left_in, source, place, end, count in rows:
+        if has_run:
+            counts[paths[ran_in], "run", place, end] += count
+        if has_branch:
+            counts[paths[left_in], "branch", source, place] += count
+    return counts
 
 
 CALL_LAST = PlainCode(
@@ -153,3 +171,17 @@ def test_what_stands_above_an_invalid_return_address_is_unknown() -> None:
     found = unwound(code, [([31, 21, 30, 21], [(31, 31), (31, 30)], 1)])
     assert found.tallies()[u.NO_CALL] == 1
     assert {callers for callers, *_ in records(found)} == {(20,)}
+
+
+def test_branches_that_their_instructions_can_not_make_are_none() -> None:
+    """20 jumps to 24, 26 jumps anywhere, and 22 is no branch."""
+    kinds = dict.fromkeys(range(20, 30), "other") | {20: "jump", 26: "jump"}
+    sample = ([], [(26, 21), (20, 25), (22, 20), (20, 21), (26, 20), (20, 24)], 1)
+    code = PlainCode(kinds, {})
+    found = records(unwound(code, [sample], goes_to={20: 24}))
+    branches = {(a, b) for _, what, a, b in found if what == "branch"}
+    assert branches == {(26, 21), (26, 20), (20, 24)}
+    believed = records(unwound(code, [sample]))
+    assert {row: n for row, n in found.items() if row[1] == "run"} == {
+        row: n for row, n in believed.items() if row[1] == "run"
+    }

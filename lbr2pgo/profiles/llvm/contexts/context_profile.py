@@ -12,7 +12,7 @@ from lbr2pgo.profiles.llvm.contexts._contexts import infer_calls
 from lbr2pgo.profiles.llvm.contexts.columns import LineColumns, line_and_discriminator
 from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
-from lbr2pgo.profiles.llvm.sample_names import Context, Frame
+from lbr2pgo.profiles.llvm.sample_names import Context, Frame, context_order_key
 from lbr2pgo.profiles.llvm.sample_profile import SampleProfile
 from lbr2pgo.profiles.llvm.vtable_counts import VtableCounts
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
@@ -63,16 +63,16 @@ class ContextProfile:
         return replace(self.table, contexts=alone)
 
     def tree(self) -> SampleProfile:
-        """The same with an object for each context that has samples."""
-        flat = self.table.apart()
+        """The same with an object for each context that has samples, in the contexts' order."""
+        flat, contexts = self.table.apart(), self._contexts()
         profile = SampleProfile(
             is_cs=True, is_fs=self.table.is_fs, is_probe_based=self.table.checksum is not None
         )
-        for row, context in enumerate(self._contexts()):
-            if self.has_samples[row]:
-                samples = flat[row]
-                samples.context, samples.attributes = context, int(self.attributes[row])
-                profile.functions[context] = samples
+        rows = np.flatnonzero(self.has_samples).tolist()
+        for row in sorted(rows, key=lambda row: context_order_key(contexts[row])):
+            samples, context = flat[row], contexts[row]
+            samples.context, samples.attributes = context, int(self.attributes[row])
+            profile.functions[context] = samples
         return profile
 
     def _contexts(self) -> list[Context]:

@@ -12,7 +12,7 @@ from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.program.pseudo_probes import ProbeTable
 from lbr2pgo.support.arrays import I64, U64
 from lbr2pgo.support.distinct import distinct_rows
-from lbr2pgo.support.intervals import last_at_or_below, offsets_of
+from lbr2pgo.support.intervals import first_at_or_above, last_at_or_below, offsets_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def probed_runs(
 ) -> ProbedRuns:
     """What ran of these rows (k,) of the table, whose functions are given."""
     address = table.address[counted]
-    first = np.searchsorted(address, runs.start, side="left")
+    first = first_at_or_above(address, runs.start)
     last = last_at_or_below(address, runs.end)
     rows, offsets, sums = sums_of_probes(
         runs.node, first, last, runs.count, table.node[counted], function,
