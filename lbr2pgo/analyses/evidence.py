@@ -168,8 +168,7 @@ class Evidence:
     @property
     def says_predictions(self) -> bool:
         """Whether the input tells mispredicted branches from others at all."""
-        branches = self.recorded
-        return bool((branches.count > branches.prediction_unknown).any())
+        return self.recorded.says_predictions
 
     def sample_notes(self) -> tuple[str, ...]:
         """How the intervals were found."""

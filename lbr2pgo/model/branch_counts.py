@@ -111,6 +111,11 @@ class Branches(Tabular):
         """Some of the rows."""
         return taken(self, rows)
 
+    @property
+    def says_predictions(self) -> bool:
+        """Whether mispredicted branches are told from others at all."""
+        return bool((self.count > self.prediction_unknown).any())
+
 
 @table
 class Runs(Tabular):

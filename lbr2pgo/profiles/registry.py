@@ -22,8 +22,8 @@ from lbr2pgo.support.errors import InputError, readable
 _MODULES = (
     "llvm.format", "bolt.fdata.format", "bolt.yaml.format", "afdo.format", "propeller.format",
     "propeller.order_format", "linker.symbol_order", "linker.startup_order", "linker.temporal",
-    "linker.call_graph_order", "data.order", "data.access_profile", "preaggregated.format",
-    "unsymbolized.format", "counts.format",
+    "linker.call_graph_order", "data.order", "data.access_profile", "llvm.unpredictable",
+    "preaggregated.format", "unsymbolized.format", "counts.format",
 )  # fmt: skip
 
 
@@ -177,7 +177,5 @@ def _recognised(path: Path) -> tuple[str, Reader[Any]] | None:
                 where=str(path),
                 cure=cure,
             )
-        for reader in form.readers():
-            if reader.recognises(head):
-                return form.name, reader
-    return None
+    readers = ((form.name, reader) for form in formats() for reader in form.readers())
+    return next((found for found in readers if found[1].recognises(head)), None)

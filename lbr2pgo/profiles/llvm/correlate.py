@@ -40,6 +40,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.dwarf.function import DwarfFunctions
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.replay import Flow
+from lbr2pgo.support.addresses import PlacedAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
@@ -88,6 +89,25 @@ def profile_table(
     table = table.without_ambiguous().with_used_names()
     is_located = places.scope[place_of] >= 0
     return replace(table, is_fs=is_fs), located(flow, code.address[is_located])
+
+
+def counts_by_line(
+    addresses: PlacedAddresses, counts: U64, program: Program, debug: DebugInfo
+) -> ProfileTable:
+    """Counts (n,) of instructions, whatever they count, by their places; addresses ascend.
+
+    As by `profile_table`, with a total that is just the sum (LLVM: llvm-profgen of 2024,
+    --leading-ip-only).
+    """
+    found, place_of = debug.places(addresses)
+    is_fs = uses_fs_discriminators(program)
+    each = np.ones(len(addresses), np.uint8)
+    code = CountedCode(addresses, each, counts, each > 0)
+    none = np.empty(0, np.int64)
+    places = places_of(found, is_fs=is_fs)
+    no_calls = _PlacedCalls(none, none, none.astype(np.uint64), Texts.of(places.names))
+    table = _table(code, place_of, places, no_calls)
+    return replace(table.without_ambiguous().with_used_names(), is_fs=is_fs)
 
 
 def uses_fs_discriminators(program: Program) -> bool:
