@@ -1,6 +1,6 @@
 """What `lbr2pgo pgo` has of instrumentation's gain, on programs that nobody had looked at before.
 
-``python benchmarks/fresh.py FOLDER [--program NAME...] [--quick]``
+``python benchmarks/fresh.py FOLDER [--program NAME...] [--quick | --sizes]``
 
 The rule: eight programs, half in C and half in C++, from source packages of PyPI, none of which any
 document, test or benchmark of this project had named; each builds in minutes, does the same in each
@@ -16,6 +16,9 @@ from the same runs. Three runs on other input judge: instructions and taken bran
 counts, user times are taken in turns. A share is of what counters take away from the plain build,
 in the geometric mean over the three runs; "-" where that is less than a hundredth. FOLDER keeps
 sources, builds and figures: what is there is not made again. It wants clang 22, make and npm.
+
+With --sizes, what counters gain is counted with and without the sizes of memory that is copied and
+set, which they know and no sample of branches does.
 """
 
 from __future__ import annotations
@@ -43,6 +46,8 @@ from lbr2pgo.support.arrays import F64
 
 SAMPLED = "sampled"
 BUILDS = (PLAIN, INSTRUMENTED, SAMPLED)
+UNSIZED = "unsized"
+COUNTED = (PLAIN, INSTRUMENTED, UNSIZED)
 ROUNDS = 25
 MAKEFILE = """\
 CC = clang-22
@@ -108,19 +113,34 @@ class Study:
         """Measured, unless they are there."""
         file = Path(FIGURES)
         if not file.exists():
-            self.build()
+            self.build(BUILDS)
             runs = [self._run(words, rounds) for words in self.judged]
             text = {build: text_size(Path(build)) for build in BUILDS}
             file.write_text(json.dumps(asdict(Figures(self._program.name, text, runs)), indent=1))
         return loaded(file)
 
-    def build(self) -> None:
-        """What is not there."""
+    def sizes(self) -> list[str]:
+        """What is left of the plain build's instructions and taken branches, by counters."""
+        self.build(COUNTED)
+        programs = [f"./{build}" for build in COUNTED]
+        runs = [
+            measure_programs(programs, words, Rounds(0), None).programs for words in self.judged
+        ]
+        return [self._program.name, *(
+            f"{geometric_mean(_ratio(run[build], run[0], of) for run in runs):.4f}"
+            for build in (1, 2) for of in COUNTS
+        )]  # fmt: skip
+
+    def build(self, builds: Sequence[str]) -> None:
+        """What of them is not there."""
         self._write_makefile()
-        builders = self._build_plainly, self._build_instrumented, self._build_sampled
-        for build, make in zip(BUILDS, builders, strict=True):
+        builders = {
+            PLAIN: self._build_plainly, INSTRUMENTED: self._build_instrumented,
+            SAMPLED: self._build_sampled, UNSIZED: self._build_unsized,
+        }  # fmt: skip
+        for build in builds:
             if not Path(build).exists():
-                make()
+                builders[build]()
                 shutil.move("app", build)
 
     def _write_makefile(self) -> None:
@@ -144,6 +164,9 @@ class Study:
             call("./app", *words)
         call("llvm-profdata-22", "merge", "-o", "counters.profdata", counters)
         made(f"-fprofile-use={Path('counters.profdata').absolute()}")
+
+    def _build_unsized(self) -> None:
+        made(f"-fprofile-use={Path('counters.profdata').absolute()} -mllvm -disable-memop-opt")
 
     def _build_sampled(self) -> None:
         commands = [shlex.join(["./app", *words]) for words in self.train]
@@ -186,6 +209,10 @@ def run_of(measured: Measured) -> Run:
     return Run(totals.instructions, totals.taken, measured.seconds.tolist())
 
 
+def _ratio(measured: Measured, base: Measured, of: str) -> float:
+    return float(getattr(measured.counted.totals, of) / getattr(base.counted.totals, of))
+
+
 def loaded(file: Path) -> Figures:
     """Figures that were kept."""
     told = json.loads(file.read_text())
@@ -197,6 +224,7 @@ HEADINGS = (
     "program", "counters save", "pgo's share: instructions", "taken branches",
     ".text beside -O2", "beside counters", "user time beside -O2", "beside counters",
 )  # fmt: skip
+SIZES = "program", "instructions", "taken branches", "without sizes", "taken branches"
 COUNTS = "instructions", "taken"
 OTHERS = PLAIN, INSTRUMENTED
 
@@ -236,8 +264,11 @@ def worst(ratios: Sequence[float]) -> str:
     return f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})"
 
 
-def go_to_sources(folder: Path) -> Path:
-    """Fetch sources and make inputs below a folder, which is the working directory from now on."""
+def programs_in(folder: Path, names: Sequence[str]) -> Iterator[Program]:
+    """Those of these names, each in its own folder, which is the working directory until the next.
+
+    Sources and inputs are fetched and made if they are not there.
+    """
     folder = folder.resolve()
     sources = folder / SOURCES.name
     sources.mkdir(parents=True, exist_ok=True)
@@ -246,7 +277,11 @@ def go_to_sources(folder: Path) -> Path:
         package.fetch()
     os.chdir(folder)
     make_inputs()
-    return folder
+    for program in PROGRAMS:
+        if program.name in names:
+            (folder / program.name).mkdir(exist_ok=True)
+            os.chdir(folder / program.name)
+            yield program
 
 
 def main() -> None:
@@ -255,15 +290,17 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     names = [program.name for program in PROGRAMS]
     parser.add_argument("--program", nargs="+", choices=names, default=names)
-    parser.add_argument("--quick", action="store_true", help="time as few rounds as may be")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--quick", action="store_true", help="time as few rounds as may be")
+    how.add_argument("--sizes", action="store_true", help="count what sizes of copies gain")
     args = parser.parse_args()
-    folder, found = go_to_sources(args.folder), []
-    for program in PROGRAMS:
-        if program.name in args.program:
-            (folder / program.name).mkdir(exist_ok=True)
-            os.chdir(folder / program.name)
-            found.append(Study(program).figures(FEWEST_RUNS if args.quick else ROUNDS))
-    for row in (HEADINGS, ["---"] * len(HEADINGS), *rows(found)):
+    chosen = map(Study, programs_in(args.folder, args.program))
+    if args.sizes:
+        table = [SIZES, *(study.sizes() for study in chosen)]
+    else:
+        rounds = FEWEST_RUNS if args.quick else ROUNDS
+        table = [HEADINGS, *rows([study.figures(rounds) for study in chosen])]
+    for row in (table[0], ["---"] * len(table[0]), *table[1:]):
         print(f"| {' | '.join(row)} |")
 
 

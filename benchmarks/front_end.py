@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from fresh import expanded, go_to_sources
+from fresh import expanded, programs_in
 from fresh_programs import PROGRAMS, SOURCES, Program
 from which_profile import INSTRUMENTED, PLAIN, Bench, Builds
 
@@ -135,13 +134,10 @@ def main() -> None:
     parser.add_argument("--program", nargs="+", choices=names, default=names)
     parser.add_argument("--no-times", action="store_true", help="build, and take cycles, only")
     args = parser.parse_args()
-    folder = go_to_sources(args.folder)
     print(f"| program | build | time | 95 % | {' | '.join(COSTS)} |")
     print(f"| --- | --- | --- | --- |{' --- |' * len(COSTS)}")
     rows: list[Row] = []
-    for program in (each for each in PROGRAMS if each.name in args.program):
-        (folder / program.name).mkdir(exist_ok=True)
-        os.chdir(folder / program.name)
+    for program in programs_in(args.folder, args.program):
         builds, words = builds_of(program), expanded(program.judged[0])
         cycles = cycles_of(builds, words, args.model)
         if args.no_times:
