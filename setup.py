@@ -27,10 +27,11 @@ DIRECTIVES = {
     "emit_code_comments": False,  # a quarter of the C
 }
 BUSIEST = {
-    "_brstack_lines", "_brstack_samples", "_chain_paths", "_file_spans", "_first_times",
-    "_function_rows", "_functions", "_groups", "_line_sums", "_lines", "_moments", "_perf_records",
-    "_preaggregated", "_probe_sums", "_search", "_selection", "_traces", "_translation",
-    "_unwinder", "_walks", "_x86_branches", "key_table", "row_ids", "text_numbers", "walk",
+    "_brstack_lines", "_brstack_samples", "_chain_paths", "_contexts", "_file_spans",
+    "_first_times", "_function_rows", "_functions", "_groups", "_line_sums", "_lines", "_moments",
+    "_perf_records", "_preaggregated", "_preinliner", "_probe_sums", "_search", "_selection",
+    "_traces", "_translation", "_unwinder", "_walks", "_x86_branches", "key_table", "row_ids",
+    "text_numbers", "walk",
 }  # fmt: skip
 """Modules whose loops go over every sample, or over all code and its debug information. At -O2 GCC
 leaves the walk along a stack out of line, which makes counting half as slow again; reading DWARF

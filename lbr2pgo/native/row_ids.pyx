@@ -5,9 +5,11 @@ import numpy as np
 
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+from lbr2pgo.native.key_table cimport prefetch
 from lbr2pgo.native.sums cimport saturating
 
 cdef enum:
+    AHEAD = 64  # rows whose places are on their way from memory when they are needed
     FIRST_CAPACITY = 1 << 10
     MOST_ROWS = 1 << 30  # numbers are 32 bits wide
 
@@ -48,13 +50,22 @@ cdef class RowIds:
         return np.asarray(self.keys[first : self.used]).copy()
 
     def number_rows(self, const uint64_t[::1] a, const uint64_t[::1] b, third=None):
-        cdef Py_ssize_t i, size = a.shape[0]
+        cdef Py_ssize_t i, start = 0, size = a.shape[0]
         cdef const uint64_t[::1] c = np.zeros(size, np.uint64) if third is None else third
         cdef int64_t[::1] numbers = np.empty(size, np.int64)
         with nogil:
-            for i in range(size):
-                numbers[i] = self.number(a[i], b[i], c[i])
+            while start < size:
+                for i in range(start, min(start + AHEAD, size)):
+                    self.fetch(_mixed(a[i], b[i], c[i]))
+                for i in range(start, min(start + AHEAD, size)):
+                    numbers[i] = self.number(a[i], b[i], c[i])
+                start += AHEAD
         return np.asarray(numbers)
+
+    cdef int fetch(self, uint64_t mixed) except -1 nogil:
+        """Begin to fetch from memory what is known of a row."""
+        prefetch(&self.table[mixed & (<uint64_t>self.table.shape[0] - 1)])
+        return 0
 
     cdef Py_ssize_t find(self, uint64_t a, uint64_t b, uint64_t c) except -2 nogil:
         """The number of a row, -1 if it has none."""

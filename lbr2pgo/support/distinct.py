@@ -23,7 +23,7 @@ def distinct(values: npt.NDArray[Integer]) -> npt.NDArray[Integer]:
     >>> distinct(np.array([3, 1, 3]))
     array([1, 3])
     """
-    ordered = np.sort(values)
+    ordered = np.sort(values[begins(values)])  # equal ones are often neighbours
     return ordered[begins(ordered)]
 
 

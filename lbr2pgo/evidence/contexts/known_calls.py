@@ -141,7 +141,7 @@ class KnownCalls:
         owner = self._code.functions_at(table.address)
         rows = np.flatnonzero(np.isin(table.kind, _LEAVING) & np.isin(owner, functions))
         target = np.where(table.has_target[rows], table.target[rows], 0)
-        direct = self._code.functions_at(placed_array(target))
+        direct = self._code.functions_at(placed_addresses(target))
         columns = (owner[rows], table.address[rows], table.kind[rows], direct)
         for function, address, kind, named in zip(*(c.tolist() for c in columns), strict=True):
             callees = {named} if kind not in INDIRECT else self._seen(address)

@@ -18,7 +18,7 @@ from lbr2pgo.program.code.instructions import CALLS, InstructionTable, Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import ReplayOptions, line_ends
-from lbr2pgo.support.addresses import PlacedAddresses, placed_array
+from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import first_at_or_above
@@ -146,7 +146,7 @@ class TouchedCode:
         """Kind, end and target (0 for none) of the instruction at each address, if there is one."""
         size = len(addresses)
         kind, found = np.full(size, Kind.OTHER, np.uint8), np.zeros(size, np.bool_)
-        end, target = placed_array(np.zeros(size)), placed_array(np.zeros(size))
+        end, target = (placed_addresses(np.zeros(size, np.uint64)) for _ in range(2))
         for table in self._tables:
             row = table.index_of(addresses)
             at = np.flatnonzero(row >= 0)
@@ -179,7 +179,7 @@ class TouchedCode:
         self, addresses: PlacedAddresses, is_code: Bools
     ) -> tuple[PlacedAddresses, I64]:
         """For each return address the call that stands before it, 0 for none, and what it names."""
-        before = placed_array(np.zeros(len(addresses)))
+        before = placed_addresses(np.zeros(len(addresses), np.uint64))
         for table in self._tables:
             row = first_at_or_above(table.address, addresses) - 1
             at = np.flatnonzero(row >= 0)

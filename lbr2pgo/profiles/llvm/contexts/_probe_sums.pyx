@@ -42,8 +42,8 @@ def sums_of_probes(
         rows = places.rows().astype(np.int64)
         sizes = np.diff(bounds)[rows[:, 1]]
         offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
-        start = offsets[:-1] - np.asarray(bounds)[rows[:, 1]]
-        sums = np.zeros(offsets[-1], np.uint64)
+        start = offsets[: len(rows)] - np.asarray(bounds)[rows[:, 1]]
+        sums = np.zeros(sizes.sum(), np.uint64)
         with nogil:
             for i in range(node.shape[0]):
                 for probe in range(first[i], last[i] + 1):
