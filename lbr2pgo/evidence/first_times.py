@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+
 import numpy as np
 
-from lbr2pgo.evidence._first_times import note
+from lbr2pgo.evidence._first_times import note, note_stacks, number_branches
 from lbr2pgo.evidence.collector import Finding, Pass, Samples
 from lbr2pgo.native.row_ids import RowIds
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses, runtime_addresses
 from lbr2pgo.support.arrays import I64, U64, extended
-from lbr2pgo.support.tables import Tabular, table
+from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.tables import Tabular, end_to_end, table
 
 _NEVER = int(np.iinfo(np.uint64).max)
 
@@ -36,61 +39,78 @@ class FirstTimes(Tabular):
     """How many there are."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Ends of branches, which may repeat; columns of one length."""
+
+    address: PlacedAddresses
+    source: U64
+    process: U64
+    first: U64
+    step: U64
+    last: U64
+
+
 class FirstTimeCollector:
-    """Keeps the earliest and the latest time of each end in each process, by its number."""
+    """Keeps the earliest and the latest time of each branch of each process, by its number.
+
+    Branches are told apart as they ran, and laid over the image when all were seen.
+    """
 
     def __init__(self, known: Pass) -> None:
         self._spaces = known.spaces
-        self._ids = RowIds()
-        self._sources = 1
+        self._branches, self._owners = RowIds(), RowIds()
         self._first, self._last, self._step = np.zeros((3, 0), np.uint64)
+        self._others: list[_Ends] = []
+        self._sources = 1
 
     def add(self, samples: Samples) -> None:
         """Look at a batch."""
-        batch = samples.batch
-        sizes = np.diff(batch.offsets)
-        older = np.repeat(batch.offsets[1:], sizes) - 1 - np.arange(len(batch.entries))
-        steps = (2 * older[:, np.newaxis] + np.arange(2)).astype(np.uint64)
-        ends = runtime_addresses(batch.entries[:, :2])
-        image, inside = self._spaces.to_image(np.repeat(samples.spaces, sizes), ends)
-        time, process = (
-            np.repeat(each, 2 * sizes).reshape(-1, 2)[inside]
-            for each in (batch.time, batch.pid.astype(np.uint64))
-        )
-        source = np.zeros(len(time), np.uint64)
-        number = self._number(placed_addresses(image[inside]), source, process)
-        self._note(number, time, steps[inside], time)
-
-    def _number(self, address: PlacedAddresses, source: U64, process: U64) -> I64:
-        """Of ends in processes; new ones have no times yet."""
-        number = self._ids.number_rows(address, source, process)
-        size = len(self._ids)
+        batch, space = samples.batch, samples.spaces
+        owner = self._owners.number_rows(space.astype(np.uint64), batch.pid.astype(np.uint64))
+        owner[space < 0] = -1
+        number = number_branches(batch.offsets, batch.entries, owner, self._branches)
+        size = len(self._branches)
         self._first, self._step = (
             extended(each, size, _NEVER) for each in (self._first, self._step)
         )
         self._last = extended(self._last, size, 0)
-        return number
-
-    def _note(self, number: I64, earliest: U64, step: U64, latest: U64) -> None:
-        note(number, earliest, step, latest, self._first, self._step, self._last)
+        note_stacks(number, batch.offsets, batch.time, self._first, self._step, self._last)
 
     def merge(self, other: FirstTimeCollector) -> None:
         """Take over what another one saw."""
-        address, source, process = map(np.ascontiguousarray, other._ids.rows().T)
-        source += np.uint64(self._sources)
-        number = self._number(placed_addresses(address), source, process)
-        self._note(number, other._first, other._step, other._last)
+        shift = np.uint64(self._sources)
+        self._others += (replace(ends, source=ends.source + shift) for ends in other._ends())
         self._sources += other._sources
+
+    def _ends(self) -> list[_Ends]:
+        """Of branches in the program: what was seen here, and what others saw."""
+        from_, to, owner = self._branches.rows().T
+        space, process, _ = self._owners.rows()[owner.astype(np.int64)].T
+        ends = runtime_addresses(np.stack((from_, to), axis=1))
+        image, inside = self._spaces.to_image(space.astype(np.int64), ends)
+        row, end = np.nonzero(inside)
+        address, step = placed_addresses(image[inside]), self._step[row] + end.astype(np.uint64)
+        source = np.zeros(len(row), np.uint64)
+        own = _Ends(address, source, process[row], self._first[row], step, self._last[row])
+        return [own, *self._others]
 
     def result(self) -> FirstTimes:
         """Of all ends of branches in the program."""
-        address, source, process = self._ids.rows().T
+        columns = end_to_end(self._ends(), *(field.name for field in fields(_Ends)))
+        address, source, process, earliest, steps, latest = columns
+        known = RowIds()
+        number = known.number_rows(address, source, process)
+        first, step = np.full((2, len(known)), _NEVER, np.uint64)
+        last = np.zeros(len(known), np.uint64)
+        note(number, earliest, steps, latest, first, step, last)
+        address, source, process = known.rows().T
         owners = np.stack([source, process], axis=1)
         number = np.unique(owners, axis=0, return_inverse=True)[1].ravel()
         order = np.lexsort((number, address))
         return FirstTimes(
             placed_addresses(address[order]), number[order], source[order].astype(np.int64),
-            self._first[order], self._step[order], self._last[order], self._sources,
+            first[order], step[order], last[order], self._sources,
         )  # fmt: skip
 
 
