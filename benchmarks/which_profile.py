@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lbr2pgo.pgo.flags import PROBES, UNPROBED, UNRELAXED
+from lbr2pgo.pgo.flags import KEPT_CALLS, PROBES, UNPROBED, UNRELAXED
 from lbr2pgo.pgo.kinds import USED
 from lbr2pgo.recorders.guest import find_guest
 
@@ -160,7 +160,8 @@ class Builds:
             how = ("--call-graph",) if told_by == "contexts" else ()
             target = self._bench.target or ""
             unrelaxed = UNRELAXED if probes and target.startswith("riscv") else ()
-            recorded = self._recorded((*probes, *words_of(training), *unrelaxed))
+            kept = KEPT_CALLS if probes and training else ()
+            recorded = self._recorded((*probes, *words_of(training), *unrelaxed, *kept))
             self._bench.convert(recorded, "--llvm", profile, how=how, exact=is_exact)
         use = [flag for each in refined for flag in REFINED[each]]
         return (*probes, f"-fprofile-sample-use={profile}", *use)

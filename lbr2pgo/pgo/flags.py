@@ -50,6 +50,15 @@ UNRELAXED = (
 Ends of blocks that are alike stay apart: calls through pointers have no probe there that would keep
 them so, and a call made of several has no number.
 """
+KEPT_CALLS = (
+    "-mllvm", "-enable-tail-merge=0", "-mllvm", "-simplifycfg-sink-common=0",
+    "-Wno-unused-command-line-argument",
+)  # fmt: skip
+"""So that calls which are alike stay apart, each with its probe.
+
+One that clang 22 makes of several, at the end of their blocks or behind them, has none: nothing
+tells what called through it.
+"""
 FRAME_POINTERS = (
     "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
 )  # fmt: skip
@@ -144,7 +153,8 @@ def base_flags(wanted: WantedFlags) -> BuildFlags:
 def training_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build that is recorded for the compiler."""
     linked = (*_linked(wanted), *wanted.counting)
-    return BuildFlags((*RECORD_FLAGS, *_unprofiled(wanted), *wanted.only_recorded), linked)
+    kept = KEPT_CALLS if wanted.probes else ()
+    return BuildFlags((*RECORD_FLAGS, *_unprofiled(wanted), *kept, *wanted.only_recorded), linked)
 
 
 def profile_flags(profile: Path, wanted: WantedFlags) -> BuildFlags:

@@ -24,19 +24,27 @@ def test_training_flags_reach_a_build_whose_own_flags_win(loop: MakeLoop, said: 
     assert not same_code(Path("work/app.before"), Path("work/app.training"))
 
 
-@pytest.mark.parametrize("probes", [False, True], ids=["lines", "probes"])
-def test_it_is_told_what_training_flags_lose_to(
-    loop: MakeLoop, said: list[str], probes: bool
-) -> None:
-    build = "clang-22 {flags} -O2 -fuse-ld=lld interp.c -o app"
-    options = {"build": build, "probes": probes, "last": "training-build"}
-    loop(training_flags=("-O1",), **options).run()
+WINS = "clang-22 {flags} -O2 -fuse-ld=lld interp.c -o app"
+
+
+def test_it_is_told_what_training_flags_lose_to(loop: MakeLoop, said: list[str]) -> None:
+    loop(training_flags=("-O1",), build=WINS, last="training-build").run()
     (note,) = (line for line in said if "Note" in line)
     assert note == f"{NO_TRAINING_BUILD}it is the same with -O1, which loses to the build's own -O2"
-    said.clear()
-    loop(training_flags=("-fno-inline", "-O1"), **options).run()
+
+
+@pytest.mark.parametrize(
+    ("probes", "flags"),
+    [(False, ("-fno-inline", "-O1")), (True, ("-O1",))],
+    ids=["lines", "probes"],
+)
+def test_what_else_changes_the_training_build_is_recorded_all_the_same(
+    loop: MakeLoop, said: list[str], probes: bool, flags: tuple[str, ...]
+) -> None:
+    """With probes, that calls which are alike stay apart."""
+    loop(training_flags=flags, build=WINS, probes=probes, last="training-build").run()
     (warning,) = (line for line in said if "Warning" in line)
-    assert "-fno-inline -O1 loses to the build's own -O2: write {flags} behind that" in warning
+    assert f"{' '.join(flags)} loses to the build's own -O2: write {{flags}} behind" in warning
     assert Path("work/app.training").exists()
 
 

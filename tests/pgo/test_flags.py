@@ -6,9 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from builders.fixtures import ROOT, Run, Tool
 
 from lbr2pgo.pgo.flags import (
+    KEPT_CALLS,
+    PROBES,
     UNPROBED,
     UNRELAXED,
     WantedFlags,
@@ -20,6 +24,10 @@ from lbr2pgo.pgo.flags import (
     profile_flags,
     training_flags,
 )
+from lbr2pgo.program.code.instructions import Kind
+from lbr2pgo.program.program import Program
+
+PROGRAMS = ROOT / "tests" / "programs"
 
 
 def test_the_users_flags_come_first_and_stay() -> None:
@@ -57,6 +65,32 @@ def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_mor
     assert recorded.compile[-1] == "-O1"
     for each in others:
         assert not {"-fno-omit-frame-pointer", "-O1"} & set(each.compile)
+
+
+def test_the_recorded_build_alone_keeps_calls_that_are_alike_apart() -> None:
+    wanted = WantedFlags(probes=True, training=("-O1",))
+    assert set(KEPT_CALLS) < set(training_flags(wanted).compile)
+    assert not set(KEPT_CALLS) & set(plain_flags(wanted).compile)
+    assert not set(KEPT_CALLS) & set(profile_flags(Path("a.prof"), wanted).compile)
+    assert not set(KEPT_CALLS) & set(training_flags(replace(wanted, probes=False)).compile)
+
+
+@pytest.mark.parametrize("level", ["-O1", "-O2"])
+def test_calls_that_are_kept_apart_have_probes(
+    level: str, tmp_path: Path, tool: Tool, run: Run
+) -> None:
+    """Of the five that clang 22 makes of nine, those that were several have none."""
+    found = []
+    for flags in ((), KEPT_CALLS):
+        code = tmp_path / "code.so"
+        build = (tool("clang++-22"), level, "-g1", "-shared", "-fPIC", *PROBES, *flags)
+        run(*build, PROGRAMS / "alike_calls.cpp", "-o", code)
+        program = Program.open(code)
+        probes = program.probes.table()
+        inside = program.instructions_for(np.unique(probes.address))
+        calls = inside.address[inside.kind == Kind.INDIRECT_CALL]
+        found.append((len(calls), int((probes.call_at(calls) < 0).sum())))
+    assert found == [(5, 3), (9, 0)]
 
 
 def test_what_keeps_the_linker_from_relaxing_is_in_what_is_recorded() -> None:

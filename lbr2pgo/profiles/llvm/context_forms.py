@@ -45,7 +45,8 @@ STEPS = (
             "no_call_location": _NO_CALL_LOCATION,
             "no_call_probe": Reason(
                 "called by calls whose pseudo probe the optimizer dropped",
-                "nothing: their innermost callers are known",
+                "record a build with -mllvm -enable-tail-merge=0 -mllvm "
+                "-simplifycfg-sink-common=0: merged calls have none; innermost callers are known",
             ),
             "no_caller_probes": Reason(
                 "called from functions without pseudo probes", "build all code with probes"
