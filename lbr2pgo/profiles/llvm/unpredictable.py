@@ -109,7 +109,7 @@ FORMAT = OutputFormat(
     forms=(
         Form(
             "unpredictable", "unpredictable branches", "LLVM writes a sample profile",
-            "icx, llvm-profdata",
+            "icx, llvm-profdata", needs="branches that are mispredicted often",
         ),
     ),
     references=(
