@@ -9,6 +9,7 @@ import pytest
 
 from lbr2pgo.cli import _parser
 from lbr2pgo.cli.pgo import _options
+from lbr2pgo.pgo.flags import KEPT_CALLS, PROBES
 
 SOURCE = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
 
@@ -80,7 +81,7 @@ def test_contexts_are_told_where_nothing_else_is_asked_for(words, has_contexts):
 @pytest.mark.parametrize(
     ("words", "flags"),
     [
-        ((), "-fpseudo-probe-for-profiling -O1"),
+        ((), " ".join((*PROBES, *KEPT_CALLS, "-O1"))),
         (("--lines",), "-fdebug-info-for-profiling -O1"),
         (("--training-flags=",), ""),
         (("--lines", "--training-flags=-Og -fno-inline"), "-Og -fno-inline"),
