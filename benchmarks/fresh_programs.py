@@ -22,7 +22,7 @@ _BUILD_TOOLS = "setuptools,wheel,cython,cffi,pycparser,packaging"
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A source package of PyPI, or a package of npm."""
+    """A source package of PyPI or of Debian, or a package of npm."""
 
     name: str
     version: str
@@ -37,13 +37,16 @@ class Package:
         archives = Path("archives", self.name)
         archives.mkdir(parents=True, exist_ok=True)
         call(*self._download(archives))
-        (archive,) = archives.iterdir()
+        (archive,) = archives.glob("*.orig.tar.?z" if self.by == "apt" else "*")
         if hashlib.sha256(archive.read_bytes()).hexdigest() != self.sha256:
             raise SystemExit(f"{archive} is not the one that was measured")
         out.mkdir()
         call("tar", "xf", archive, "-C", out, "--strip-components=1")
 
     def _download(self, folder: Path) -> tuple[object, ...]:
+        if self.by == "apt":
+            wanted = "apt-get source --download-only --only-source"
+            return "bash", "-c", f"cd {folder} && {wanted} {self.name}={self.version}"
         if self.by == "npm":
             wanted = f"{self.name}@{self.version}"
             return "npm", "pack", "--silent", wanted, "--pack-destination", folder

@@ -1,0 +1,113 @@
+"""The programs of `large.py`: their sources, how they are built, and what they are run with."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from fresh_programs import Package
+
+PACKAGES = (
+    Package("binaryen", "108-1",
+            "7fea5013da7f98daeeb6a0a60333e8aa917bcb0b1b418ba8531fe710d09041f2", "apt"),
+    Package("poppler", "22.12.0-2+deb12u2",
+            "d9aa9cacdfbd0f8e98fc2b3bb008e645597ed480685757c3e7bc74b4278d15c0", "apt"),
+    Package("z3", "4.8.12-3.1",
+            "e3aaefde68b839299cbc988178529535e66048398f7d083b40c69fe0da55f8b7", "apt"),
+    # Only inputs are from these.
+    Package("qpdf", "11.3.0-1+deb12u1",
+            "547cee67de77b5c4ef4917e57d2db9c848cfe3aa950361f68d36367a3a03936e", "apt"),
+    Package("box2d-wasm", "7.0.0",
+            "8646a2a9d9532705623e65c54889dcca369f41511cee84e0312fc09f9d682d7f", "npm"),
+    Package("onigasm", "2.2.5",
+            "e651cb278c5f14113637e2da0d6e5531d71a90d51410464334cbfb889fa71434", "npm"),
+    Package("yoga-wasm-web", "0.3.3",
+            "43e9926408e55116e267f2e85d19f8df3e492e8616cfe0e206843ffc14612d67", "npm"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """What is built, what it learns from, and what it is judged by besides."""
+
+    name: str
+    target: str
+    """What Ninja makes."""
+    options: Sequence[str]
+    """Of CMake."""
+    train: str
+    judged: Sequence[str]
+    """Patterns of bash; $S are the sources."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+_QPDF = "$S/qpdf/qpdf/qtest/qpdf"
+_WASM = "-all -O2 -o /dev/stdout"
+_OFF = "GTK_TESTS QT5_TESTS QT6_TESTS CPP_TESTS MANUAL_TESTS SHARED_LIBS".split()
+PROGRAMS = (
+    Large(
+        "binaryen", "wasm-opt",
+        ["-DBUILD_TESTS=OFF", "-DBUILD_STATIC_LIB=ON", "-DENABLE_WERROR=OFF"],
+        f"{_WASM} $S/box2d-wasm/dist/es/Box2D.wasm",
+        [f"{_WASM} $S/yoga-wasm-web/dist/yoga.wasm", f"{_WASM} $S/onigasm/lib/onigasm.wasm"],
+        {"BINARYEN_CORES": "1"},
+    ),
+    Large(
+        "poppler", "pdftoppm",
+        [*(f"-DBUILD_{each}=OFF" for each in _OFF), "-DENABLE_CPP=OFF", "-DENABLE_GLIB=OFF",
+         "-DENABLE_QT5=OFF", "-DENABLE_QT6=OFF", "-DENABLE_LIBCURL=OFF"],
+        f"-r 60 {_QPDF}/inline-images.pdf",
+        [f"-r 60 {_QPDF}/fax-decode-parms.pdf", f"-r 60 {_QPDF}/form-filled-by-acrobat-out.pdf"],
+    ),
+    Large(
+        "z3", "z3", ["-DZ3_BUILD_LIBZ3_SHARED=OFF", "-DZ3_BUILD_PYTHON_BINDINGS=OFF"],
+        "../sums.smt2", ["../products.smt2", "../arrays.smt2"],
+    ),
+)  # fmt: skip
+
+
+def make_inputs() -> None:
+    """What no package has, in this folder."""
+    for name, lines in (("sums", sums(24)), ("products", products(8)), ("arrays", arrays(40))):
+        Path(f"{name}.smt2").write_text("".join(f"{line}\n" for line in lines))
+
+
+def sums(size: int) -> Iterator[str]:
+    """Integers whose sums are bounded, and some of which differ."""
+    chance = random.Random(size)
+    yield "(set-logic QF_LIA)"
+    for number in range(size):
+        yield f"(declare-const x{number} Int)\n(assert (<= 0 x{number} 99))"
+    for _ in range(3 * size):
+        some = " ".join(f"(* {chance.randint(-9, 9)} x{chance.randrange(size)})" for _ in range(5))
+        one, other = chance.sample(range(size), 2)
+        yield f"(assert (or (<= (+ {some}) {chance.randint(-50, 400)}) (< x{one} x{other})))"
+    yield f"(assert (distinct {' '.join(f'x{number}' for number in range(size))}))\n(check-sat)"
+
+
+def products(bits: int) -> Iterator[str]:
+    """That a product of three factors does not depend on their order."""
+    yield "(set-logic QF_BV)"
+    for name in "abc":
+        yield f"(declare-const {name} (_ BitVec {bits}))"
+    yield "(assert (distinct (bvmul a (bvmul b c)) (bvmul (bvmul c a) b)))\n(check-sat)"
+
+
+def arrays(size: int) -> Iterator[str]:
+    """That stores at different places may be swapped."""
+    chance = random.Random(size)
+    yield "(set-logic QF_AUFLIA)\n(declare-const a (Array Int Int))"
+    for number in range(size):
+        yield f"(declare-const i{number} Int)\n(declare-const v{number} Int)"
+    order = list(range(size))
+    stored = []
+    for _ in range(2):
+        text = "a"
+        for number in order:
+            text = f"(store {text} i{number} v{number})"
+        stored.append(text)
+        chance.shuffle(order)
+    yield f"(assert (distinct {' '.join(f'i{number}' for number in range(size))}))"
+    yield f"(assert (not (= {' '.join(stored)})))\n(check-sat)"

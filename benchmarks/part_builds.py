@@ -1,0 +1,142 @@
+"""Builds of a large program of which only some files are compiled again.
+
+CMake and Ninja build it once. Every other build compiles the files whose code ran, and takes all
+other objects as they are. Objects of these files are linked first, so that what several files
+define (templates, inline functions) is theirs in each build.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from which_profile import call
+
+from lbr2pgo.model.exact_counts import ExactCounts
+from lbr2pgo.program.elf.image import Image
+from lbr2pgo.sources.exact_counts import image_of
+from lbr2pgo.support.arrays import U64
+
+COMPILED = "-O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling -ffunction-sections -fno-pie -w"
+"""Probes and debug information change no code, so this is the plain build and the recorded one."""
+LINKED = "-no-pie", "-fuse-ld=lld"
+_CLANG = "-DCMAKE_C_COMPILER=clang-22", "-DCMAKE_CXX_COMPILER=clang++-22"
+_SECTION = re.compile(r"\s*([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+(\S+\.o):\(\.text[^)]*\)")
+"""A function in lld's map: address, size and object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How Ninja makes one object."""
+
+    object: str
+    """Below the folder of the build."""
+    words: Sequence[str]
+    """The command, less the object's name."""
+
+
+class PartBuild:
+    """One program, built below a folder."""
+
+    def __init__(self, folder: Path, target: str) -> None:
+        self.folder, self._target = folder, target
+
+    def configure(self, source: Path, options: Sequence[str]) -> None:
+        """Build all of it, unless that was done."""
+        flags = [f"-DCMAKE_{language}_FLAGS={COMPILED}" for language in ("C", "CXX")]
+        kind = [f"-DCMAKE_{language}_FLAGS_RELEASE=-DNDEBUG" for language in ("C", "CXX")]
+        linked = f"-DCMAKE_EXE_LINKER_FLAGS={' '.join(LINKED)}"
+        told = "-DCMAKE_BUILD_TYPE=Release", *_CLANG, *flags, *kind, linked, *options
+        if not (self.folder / "build.ninja").exists():
+            call("cmake", "-G", "Ninja", "-S", source, "-B", self.folder, *told)
+        call("ninja", "-C", self.folder, self._target)
+
+    @cached_property
+    def _commands(self) -> list[list[str]]:
+        told = call("ninja", "-C", self.folder, "-t", "commands", self._target).decode()
+        return [shlex.split(line) for line in told.splitlines()]
+
+    @cached_property
+    def compilations(self) -> list[Compilation]:
+        """Of all objects, in the order of the build."""
+        return [_compilation(words) for words in self._commands if "-c" in words]
+
+    @cached_property
+    def _libraries(self) -> list[str]:
+        """What else is linked: all that stands outside, by name or path."""
+        linked = self._commands[-1]
+        names = linked[linked.index("-o") + 2 :]
+        ours = {path.name for path in self.folder.rglob("*.a")}
+        return [
+            word for word in names
+            if word.startswith(("-l", "/")) and Path(word).name not in ours
+        ]  # fmt: skip
+
+    def compile(self, parts: Sequence[Compilation], out: Path, *flags: str) -> dict[str, Path]:
+        """Compile some files with more flags; their objects by that of the whole build."""
+        made = {part.object: out / part.object.replace("/", "+") for part in parts}
+        out.mkdir(exist_ok=True)
+
+        def compile_one(part: Compilation) -> None:
+            if not made[part.object].exists():
+                words = (*part.words, *flags, "-o", str(made[part.object].resolve()))
+                subprocess.run(words, check=True, cwd=self.folder)
+
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+            list(pool.map(compile_one, parts))
+        return made
+
+    def link(
+        self, out: Path, first: Sequence[str] = (), made: dict[str, Path] | None = None,
+        flags: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Link all objects, some first, and others in the place of some; beside it lld's map."""
+        names = dict.fromkeys([*first, *(each.object for each in self.compilations)])
+        objects = [(made or {}).get(name, self.folder / name) for name in names]
+        answers = out.with_suffix(".objects")
+        answers.write_text("\n".join(shlex.quote(str(each.resolve())) for each in objects))
+        linker = f"-Wl,--gc-sections,--build-id,-Map={out}.map"
+        call("clang++-22", *LINKED, linker, *flags, f"@{answers}", *self._libraries, "-o", out)
+
+    def hot_objects(self, program: Path, counts: Path, share: float) -> list[str]:
+        """The fewest objects whose code has such a share of the branches in exact counts."""
+        own = {str((self.folder / each.object).resolve()): each.object for each in self.compilations}
+        start, size, names = _functions(Path(f"{program}.map"))
+        place, count = _branches(program, counts)
+        at = np.searchsorted(start, place, side="right") - 1
+        inside = (at >= 0) & (place < (start + size)[at])
+        branches: dict[str, int] = dict.fromkeys(own.values(), 0)
+        for index, times in zip(at[inside].tolist(), count[inside].tolist(), strict=True):
+            if names[index] in own:
+                branches[own[names[index]]] += times
+        ranked = sorted(branches, key=lambda name: (-branches[name], name))
+        covered = np.cumsum([branches[name] for name in ranked])
+        return ranked[: int(np.searchsorted(covered, share * float(covered[-1]))) + 1]
+
+
+def _compilation(words: Sequence[str]) -> Compilation:
+    at = words.index("-o")
+    return Compilation(words[at + 1], [*words[:at], *words[at + 2 :]])
+
+
+def _functions(linked: Path) -> tuple[U64, U64, list[str]]:
+    """Start, size and object of each function, by address."""
+    found = [match.groups() for match in map(_SECTION.match, linked.open()) if match]
+    rows = sorted((int(start, 16), int(size, 16), name) for start, size, name in found)
+    starts, sizes, names = zip(*rows, strict=True)
+    return np.array(starts, np.uint64), np.array(sizes, np.uint64), list(names)
+
+
+def _branches(program: Path, counts: Path) -> tuple[U64, U64]:
+    """Where the program branched, and how often."""
+    exact = ExactCounts.load(counts)
+    own = exact.from_image == image_of(exact, Image.open(program).layout, str(counts))
+    return exact.from_[own], exact.count[own]
