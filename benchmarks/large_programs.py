@@ -58,8 +58,7 @@ PROGRAMS = (
         "poppler", "pdftoppm",
         [*(f"-DBUILD_{each}=OFF" for each in _OFF), "-DENABLE_CPP=OFF", "-DENABLE_GLIB=OFF",
          "-DENABLE_QT5=OFF", "-DENABLE_QT6=OFF", "-DENABLE_LIBCURL=OFF"],
-        f"-r 60 {_QPDF}/inline-images.pdf",
-        [f"-r 60 {_QPDF}/fax-decode-parms.pdf", f"-r 60 {_QPDF}/form-filled-by-acrobat-out.pdf"],
+        "-r 100 ../shapes.pdf", ["-r 60 ../lines.pdf", f"-r 100 {_QPDF}/issue-202.pdf"],
     ),
     Large(
         "z3", "z3", ["-DZ3_BUILD_LIBZ3_SHARED=OFF", "-DZ3_BUILD_PYTHON_BINDINGS=OFF"],
@@ -72,6 +71,41 @@ def make_inputs() -> None:
     """What no package has, in this folder."""
     for name, lines in (("sums", sums(24)), ("products", products(8)), ("arrays", arrays(40))):
         Path(f"{name}.smt2").write_text("".join(f"{line}\n" for line in lines))
+    Path("shapes.pdf").write_bytes(drawing(1, 400, ["f*", "f", "B", "S"]))
+    Path("lines.pdf").write_bytes(drawing(2, 300, ["S", "s"]))
+
+
+def drawing(seed: int, shapes: int, painted: Sequence[str]) -> bytes:
+    """A page with shapes of straight lines and curves, as PDF."""
+    chance = random.Random(seed)
+    lines = []
+    for number in range(shapes):
+        colour = " ".join(f"{chance.random():.3f}" for _ in range(3))
+        lines.append(f"q {colour} rg {colour} RG {chance.random() * 4:.2f} w")
+        lines.append(f"[{chance.randint(1, 9)} {chance.randint(1, 9)}] 0 d" if number % 3 else "")
+        lines.append(f"{_points(chance, 1)} m")
+        for _ in range(chance.randint(3, 12)):
+            lines.append(f"{_points(chance, 3)} c" if chance.random() < 0.6 else f"{_points(chance, 1)} l")
+        lines.append(f"h {chance.choice(painted)} Q")
+    drawn = "\n".join(lines).encode()
+    objects = (
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Resources << >> >>",
+        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn),
+    )
+    out, places = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(b"%010d 00000 n \n" % len(out))
+        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
+    size = len(objects) + 1
+    listed = b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, b"".join(places))
+    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(out))
+    return out + listed + trailer
+
+
+def _points(chance: random.Random, number: int) -> str:
+    return " ".join(f"{chance.random() * 600:.1f} {chance.random() * 800:.1f}" for _ in range(number))
 
 
 def sums(size: int) -> Iterator[str]:
