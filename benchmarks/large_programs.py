@@ -14,11 +14,11 @@ PACKAGES = (
             "7fea5013da7f98daeeb6a0a60333e8aa917bcb0b1b418ba8531fe710d09041f2", "apt"),
     Package("poppler", "22.12.0-2+deb12u2",
             "d9aa9cacdfbd0f8e98fc2b3bb008e645597ed480685757c3e7bc74b4278d15c0", "apt"),
+    Package("rocksdb", "7.8.3-2",
+            "b85408a374770897332bf15e51620a5f35720dd416a4749e3899057f9cfaf84d", "apt"),
     Package("z3", "4.8.12-3.1",
             "e3aaefde68b839299cbc988178529535e66048398f7d083b40c69fe0da55f8b7", "apt"),
     # Only inputs are from these.
-    Package("qpdf", "11.3.0-1+deb12u1",
-            "547cee67de77b5c4ef4917e57d2db9c848cfe3aa950361f68d36367a3a03936e", "apt"),
     Package("box2d-wasm", "7.0.0",
             "8646a2a9d9532705623e65c54889dcca369f41511cee84e0312fc09f9d682d7f", "npm"),
     Package("onigasm", "2.2.5",
@@ -41,9 +41,14 @@ class Large:
     judged: Sequence[str]
     """Patterns of bash; $S are the sources."""
     environment: Mapping[str, str] = field(default_factory=dict)
+    library: Path | None = None
+    """What Debian has built of it."""
+    driver: str | None = None
+    """In benchmarks/programs/large: what makes a program of the library."""
+    libraries: str = ""
+    """That the library needs."""
 
 
-_QPDF = "$S/qpdf/qpdf/qtest/qpdf"
 _WASM = "-all -O2 -o /dev/stdout"
 _OFF = "GTK_TESTS QT5_TESTS QT6_TESTS CPP_TESTS MANUAL_TESTS SHARED_LIBS".split()
 PROGRAMS = (
@@ -58,7 +63,15 @@ PROGRAMS = (
         "poppler", "pdftoppm",
         [*(f"-DBUILD_{each}=OFF" for each in _OFF), "-DENABLE_CPP=OFF", "-DENABLE_GLIB=OFF",
          "-DENABLE_QT5=OFF", "-DENABLE_QT6=OFF", "-DENABLE_LIBCURL=OFF"],
-        "-r 100 ../shapes.pdf", ["-r 60 ../lines.pdf", f"-r 100 {_QPDF}/issue-202.pdf"],
+        "-r 40 ../shapes.pdf", ["-r 30 ../lines.pdf", "-r 40 ../areas.pdf"],
+    ),
+    Large(
+        "rocksdb", "rocksdb",
+        [*(f"-DWITH_{each}=ON" for each in ("BZ2", "LZ4", "SNAPPY", "ZLIB", "ZSTD")),
+         "-DCMAKE_BUILD_TYPE=None", "-DROCKSDB_BUILD_SHARED=OFF", "-DPORTABLE=ON", "-DFAIL_ON_WARNINGS=OFF"],
+        "1 20000 100 20000 500", ["2 30000 20 3000 100", "3 3000 400 30000 2000"],
+        library=Path("/usr/lib/x86_64-linux-gnu/librocksdb.a"), driver="store.cc",
+        libraries="-lsnappy -lz -lbz2 -llz4 -lzstd -lgflags -ldl",
     ),
     Large(
         "z3", "z3", ["-DZ3_BUILD_LIBZ3_SHARED=OFF", "-DZ3_BUILD_PYTHON_BINDINGS=OFF"],
@@ -73,6 +86,7 @@ def make_inputs() -> None:
         Path(f"{name}.smt2").write_text("".join(f"{line}\n" for line in lines))
     Path("shapes.pdf").write_bytes(drawing(1, 400, ["f*", "f", "B", "S"]))
     Path("lines.pdf").write_bytes(drawing(2, 300, ["S", "s"]))
+    Path("areas.pdf").write_bytes(drawing(3, 250, ["f", "f*"]))
 
 
 def drawing(seed: int, shapes: int, painted: Sequence[str]) -> bytes:

@@ -1,8 +1,8 @@
 """Builds of a large program of which only some files are compiled again.
 
-CMake and Ninja build it once. Every other build compiles the files whose code ran, and takes all
-other objects as they are. Objects of these files are linked first, so that what several files
-define (templates, inline functions) is theirs in each build.
+What all builds share is built once by CMake and Ninja, or is a static library that Debian has
+built. Of the files whose code ran, each build has objects of its own, which are linked first: what
+several files define (templates, inline functions) is theirs then.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,8 +29,10 @@ COMPILED = "-O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling -ffu
 """Probes and debug information change no code, so this is the plain build and the recorded one."""
 LINKED = "-no-pie", "-fuse-ld=lld"
 _CLANG = "-DCMAKE_C_COMPILER=clang-22", "-DCMAKE_CXX_COMPILER=clang++-22"
-_SECTION = re.compile(r"\s*([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+(\S+\.o):\(\.text[^)]*\)")
-"""A function in lld's map: address, size and object."""
+_SECTION = re.compile(
+    r"\s*([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+(?:\S+\()?([^\s()]+\.o)\)?:\(\.text[^)]*\)"
+)
+"""Code in lld's map: address, size and object, which may be a library's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +48,28 @@ class Compilation:
 class PartBuild:
     """One program, built below a folder."""
 
-    def __init__(self, folder: Path, target: str) -> None:
-        self.folder, self._target = folder, target
+    def __init__(
+        self, folder: Path, target: str, library: Path | None = None, driver: Path | None = None,
+        libraries: Sequence[str] = (),
+    ) -> None:  # fmt: skip
+        """Of Ninja's target; or of a library that is there, whose source the target has.
+
+        A driver is a source with what the library lacks to be a program, compiled as its last file
+        is; `libraries` are linked besides.
+        """
+        self.folder, self._target, self._library, self._driver = folder, target, library, driver
+        self._more = libraries
 
     def configure(self, source: Path, options: Sequence[str]) -> None:
-        """Build all of it, unless that was done."""
+        """Build what all builds share, unless that was done."""
         flags = [f"-DCMAKE_{language}_FLAGS={COMPILED}" for language in ("C", "CXX")]
         kind = [f"-DCMAKE_{language}_FLAGS_RELEASE=-DNDEBUG" for language in ("C", "CXX")]
         linked = f"-DCMAKE_EXE_LINKER_FLAGS={' '.join(LINKED)}"
         told = "-DCMAKE_BUILD_TYPE=Release", *_CLANG, *flags, *kind, linked, *options
         if not (self.folder / "build.ninja").exists():
             call("cmake", "-G", "Ninja", "-S", source, "-B", self.folder, *told)
-        call("ninja", "-C", self.folder, self._target)
+        if self._library is None:
+            call("ninja", "-C", self.folder, self._target)
 
     @cached_property
     def _commands(self) -> list[list[str]]:
@@ -67,11 +79,18 @@ class PartBuild:
     @cached_property
     def compilations(self) -> list[Compilation]:
         """Of all objects, in the order of the build."""
-        return [_compilation(words) for words in self._commands if "-c" in words]
+        found = [_compilation(words) for words in self._commands if "-c" in words]
+        if self._driver is None:
+            return found
+        words = found[-1].words
+        own = [*words[: words.index("-c") + 1], str(self._driver)]
+        return [Compilation(f"{self._driver.name}.o", own), *found]
 
     @cached_property
     def _libraries(self) -> list[str]:
         """What else is linked: all that stands outside, by name or path."""
+        if self._library is not None:
+            return [str(self._library), *self._more]
         linked = self._commands[-1]
         names = linked[linked.index("-o") + 2 :]
         ours = {path.name for path in self.folder.rglob("*.a")}
@@ -80,8 +99,9 @@ class PartBuild:
             if word.startswith(("-l", "/")) and Path(word).name not in ours
         ]  # fmt: skip
 
-    def compile(self, parts: Sequence[Compilation], out: Path, *flags: str) -> dict[str, Path]:
-        """Compile some files with more flags; their objects by that of the whole build."""
+    def compile(self, names: Sequence[str], out: Path, *flags: str) -> dict[str, Path]:
+        """Compile some objects with more flags; where each is."""
+        parts = [each for each in self.compilations if each.object in set(names)]
         made = {part.object: out / part.object.replace("/", "+") for part in parts}
         out.mkdir(exist_ok=True)
 
@@ -95,36 +115,46 @@ class PartBuild:
         return made
 
     def link(
-        self, out: Path, first: Sequence[str] = (), made: dict[str, Path] | None = None,
-        flags: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        """Link all objects, some first, and others in the place of some; beside it lld's map."""
-        names = dict.fromkeys([*first, *(each.object for each in self.compilations)])
-        objects = [(made or {}).get(name, self.folder / name) for name in names]
-        answers = out.with_suffix(".objects")
-        answers.write_text("\n".join(shlex.quote(str(each.resolve())) for each in objects))
+        self, out: Path, first: Mapping[str, Path] | None = None, flags: Sequence[str] = ()
+    ) -> None:
+        """Link objects that were compiled first, and what else is shared; beside it lld's map."""
+        first = first or {}
+        shared = [] if self._library else [each.object for each in self.compilations]
+        others = [self.folder / name for name in shared if name not in first]
+        answers = out.with_name(f"{out.name}.objects")
+        objects = (shlex.quote(str(each.resolve())) for each in (*first.values(), *others))
+        answers.write_text("\n".join(objects))
         linker = f"-Wl,--gc-sections,--build-id,-Map={out}.map"
         call("clang++-22", *LINKED, linker, *flags, f"@{answers}", *self._libraries, "-o", out)
 
     def hot_objects(self, program: Path, counts: Path, share: float) -> list[str]:
         """The fewest objects whose code has such a share of the branches in exact counts."""
-        own = {str((self.folder / each.object).resolve()): each.object for each in self.compilations}
+        own = {each.object.rpartition("/")[2]: each.object for each in self.compilations}
         start, size, names = _functions(Path(f"{program}.map"))
         place, count = _branches(program, counts)
         at = np.searchsorted(start, place, side="right") - 1
         inside = (at >= 0) & (place < (start + size)[at])
         branches: dict[str, int] = dict.fromkeys(own.values(), 0)
         for index, times in zip(at[inside].tolist(), count[inside].tolist(), strict=True):
-            if names[index] in own:
-                branches[own[names[index]]] += times
+            name = names[index].rpartition("/")[2].rpartition("+")[2]
+            if name in own:
+                branches[own[name]] += times
         ranked = sorted(branches, key=lambda name: (-branches[name], name))
         covered = np.cumsum([branches[name] for name in ranked])
         return ranked[: int(np.searchsorted(covered, share * float(covered[-1]))) + 1]
 
 
 def _compilation(words: Sequence[str]) -> Compilation:
+    """Without what else it writes, the lists of headers."""
     at = words.index("-o")
-    return Compilation(words[at + 1], [*words[:at], *words[at + 2 :]])
+    other = {at, at + 1}
+    for option, length in (("-MD", 1), ("-MT", 2), ("-MF", 2)):
+        if option in words:
+            first = words.index(option)
+            other.update(range(first, first + length))
+    return Compilation(
+        words[at + 1], [word for number, word in enumerate(words) if number not in other]
+    )
 
 
 def _functions(linked: Path) -> tuple[U64, U64, list[str]]:
