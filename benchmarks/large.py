@@ -90,17 +90,18 @@ class Study:
     def __init__(self, program: Large, covered: float) -> None:
         self._program, self._covered = program, covered
         driver = program.driver and HERE / "programs" / "large" / program.driver
-        self._build = PartBuild(
-            Path("base"), program.target, program.library, driver, program.libraries.split()
-        )
+        libraries = expanded(program.libraries) if program.libraries else []
+        self._build = PartBuild(Path("base"), program.target, driver, libraries)
+        self._drivers = [f"{driver.name}.o"] if driver else []
         self._train, *self._judged = map(expanded, (program.train, *program.judged))
 
     def prepare(self) -> None:
         """Build what is shared, and say what of it runs."""
-        source = Path("../sources", self._program.name)
-        self._build.configure(source, self._program.options)
+        program = self._program
+        source = Path("../sources", program.source or program.name)
+        self._build.configure(source, program.options, program.generated)
         hot, files = self.hot(), self._build.compilations
-        print(f"{self._program.name}: {functions(Path(WHOLE)):,} functions, {len(hot)} of "
+        print(f"{program.name}: {functions(Path(WHOLE)):,} functions, {len(hot)} of "
               f"{len(files)} files compiled again", flush=True)  # fmt: skip
 
     def hot(self) -> list[str]:
@@ -112,7 +113,7 @@ class Study:
             with TemporaryDirectory() as folder:
                 ((_, counts),) = count_exactly([Candidate(WHOLE, command)], Path(folder))
                 found = self._build.hot_objects(Path(WHOLE), counts, self._covered)
-            kept.write_text(json.dumps(found, indent=1))
+            kept.write_text(json.dumps([*dict.fromkeys([*found, *self._drivers])], indent=1))
         found = json.loads(kept.read_text())
         assert isinstance(found, list)
         return found
@@ -144,8 +145,7 @@ class Study:
 
     def _whole(self) -> None:
         """All that is shared, linked."""
-        drivers = [self._program.driver + ".o"] if self._program.driver else []
-        self._build.link(Path(WHOLE), self._build.compile(drivers, Path(f"{WHOLE}.o")))
+        self._build.link(Path(WHOLE), self._build.compile(self._drivers, Path(f"{WHOLE}.o")))
 
     def _rebuild(self, name: str, *flags: str) -> None:
         if not Path(name).exists():

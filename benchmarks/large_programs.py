@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from fresh_programs import PACKAGES as FRESH
 from fresh_programs import Package
+from which_profile import call
 
 PACKAGES = (
     Package("binaryen", "108-1",
@@ -18,7 +20,10 @@ PACKAGES = (
             "b85408a374770897332bf15e51620a5f35720dd416a4749e3899057f9cfaf84d", "apt"),
     Package("z3", "4.8.12-3.1",
             "e3aaefde68b839299cbc988178529535e66048398f7d083b40c69fe0da55f8b7", "apt"),
+    Package("llvm-toolchain-14", "1:14.0.6-12",
+            "d9bce5f42381d781e273c724db1ab0acd66259bf2782b79891664dbf1953d22c", "apt"),
     # Only inputs are from these.
+    *(each for each in FRESH if each.name in ("cmarkgfm", "pycosat")),
     Package("box2d-wasm", "7.0.0",
             "8646a2a9d9532705623e65c54889dcca369f41511cee84e0312fc09f9d682d7f", "npm"),
     Package("onigasm", "2.2.5",
@@ -41,15 +46,18 @@ class Large:
     judged: Sequence[str]
     """Patterns of bash; $S are the sources."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    library: Path | None = None
-    """What Debian has built of it."""
+    source: str = ""
+    """Below the sources, if not of its name."""
     driver: str | None = None
-    """In benchmarks/programs/large: what makes a program of the library."""
+    """In benchmarks/programs/large: what makes a program of a library."""
     libraries: str = ""
-    """That the library needs."""
+    """What Debian has built of it, and what that needs, as bash expands it."""
+    generated: Sequence[str] = ()
+    """Targets of headers that are to be generated."""
 
 
 _WASM = "-all -O2 -o /dev/stdout"
+_PASSES = "'function(sroa,early-cse<memssa>,instcombine,gvn,simplifycfg)'"
 _OFF = "GTK_TESTS QT5_TESTS QT6_TESTS CPP_TESTS MANUAL_TESTS SHARED_LIBS".split()
 PROGRAMS = (
     Large(
@@ -70,8 +78,18 @@ PROGRAMS = (
         [*(f"-DWITH_{each}=ON" for each in ("BZ2", "LZ4", "SNAPPY", "ZLIB", "ZSTD")),
          "-DCMAKE_BUILD_TYPE=None", "-DROCKSDB_BUILD_SHARED=OFF", "-DPORTABLE=ON", "-DFAIL_ON_WARNINGS=OFF"],
         "1 20000 100 20000 500", ["2 30000 20 3000 100", "3 3000 400 30000 2000"],
-        library=Path("/usr/lib/x86_64-linux-gnu/librocksdb.a"), driver="store.cc",
-        libraries="-lsnappy -lz -lbz2 -llz4 -lzstd -lgflags -ldl",
+        driver="store.cc", libraries="/usr/lib/x86_64-linux-gnu/librocksdb.a -lsnappy -lz -lbz2 "
+        "-llz4 -lzstd -lgflags -ldl",
+    ),
+    Large(
+        "llvm", "opt",
+        ["-DLLVM_TABLEGEN=/usr/lib/llvm-14/bin/llvm-tblgen", "-DLLVM_TARGETS_TO_BUILD=X86",
+         "-DLLVM_ENABLE_RTTI=ON",
+         *(f"-DLLVM_INCLUDE_{each}=OFF" for each in "TESTS BENCHMARKS EXAMPLES UTILS".split())],
+        f"{_PASSES} ../inlines.ll", [f"{_PASSES} ../picosat.ll", f"{_PASSES} ../table.ll ../node.ll"],
+        source="llvm-toolchain-14/llvm", driver="passes.cc", libraries="-L/usr/lib/llvm-14/lib "
+        "$(llvm-config-14 --link-static --libs passes irreader) -lz -ldl -lm -ltinfo",
+        generated=["intrinsics_gen"],
     ),
     Large(
         "z3", "z3", ["-DZ3_BUILD_LIBZ3_SHARED=OFF", "-DZ3_BUILD_PYTHON_BINDINGS=OFF"],
@@ -84,9 +102,26 @@ def make_inputs() -> None:
     """What no package has, in this folder."""
     for name, lines in (("sums", sums(24)), ("products", products(8)), ("arrays", arrays(40))):
         Path(f"{name}.smt2").write_text("".join(f"{line}\n" for line in lines))
+    compile_inputs()
     Path("shapes.pdf").write_bytes(drawing(1, 400, ["f*", "f", "B", "S"]))
     Path("lines.pdf").write_bytes(drawing(2, 300, ["S", "s"]))
     Path("areas.pdf").write_bytes(drawing(3, 250, ["f", "f*"]))
+
+
+_CMARK = Path("sources/cmarkgfm/third_party/cmark")
+_COMPILED = (
+    _CMARK / "src/inlines.c", _CMARK / "src/node.c", _CMARK / "extensions/table.c",
+    Path("sources/pycosat/picosat.c"),
+)  # fmt: skip
+
+
+def compile_inputs() -> None:
+    """IR that nothing has optimized yet."""
+    told = "-O1", "-Xclang", "-disable-llvm-passes", "-w", "-S", "-emit-llvm"
+    folders = f"-I{_CMARK}/src", f"-I{_CMARK}/extensions", "-Isources/cmarkgfm/generated/unix"
+    for source in _COMPILED:
+        out = Path(source.stem).with_suffix(".ll")
+        call("clang-14", *told, "-DCMARK_GFM_STATIC_DEFINE", *folders, source, "-o", out)
 
 
 def drawing(seed: int, shapes: int, painted: Sequence[str]) -> bytes:

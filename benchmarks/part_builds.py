@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -30,7 +31,7 @@ COMPILED = "-O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling -ffu
 LINKED = "-no-pie", "-fuse-ld=lld"
 _CLANG = "-DCMAKE_C_COMPILER=clang-22", "-DCMAKE_CXX_COMPILER=clang++-22"
 _SECTION = re.compile(
-    r"\s*([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+(?:\S+\()?([^\s()]+\.o)\)?:\(\.text[^)]*\)"
+    r"\s*([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+(\S+\.o\)?):\(\.text[^)]*\)"
 )
 """Code in lld's map: address, size and object, which may be a library's."""
 
@@ -49,27 +50,27 @@ class PartBuild:
     """One program, built below a folder."""
 
     def __init__(
-        self, folder: Path, target: str, library: Path | None = None, driver: Path | None = None,
-        libraries: Sequence[str] = (),
-    ) -> None:  # fmt: skip
-        """Of Ninja's target; or of a library that is there, whose source the target has.
+        self, folder: Path, target: str, driver: Path | None = None, libraries: Sequence[str] = ()
+    ) -> None:
+        """Of Ninja's target; or of libraries that are there, whose sources the target has.
 
-        A driver is a source with what the library lacks to be a program, compiled as its last file
-        is; `libraries` are linked besides.
+        These are what the linker is told. A driver is a source that makes a program of them,
+        compiled as their last file is.
         """
-        self.folder, self._target, self._library, self._driver = folder, target, library, driver
-        self._more = libraries
+        self.folder, self._target, self._driver = folder, target, driver
+        self._built = libraries
 
-    def configure(self, source: Path, options: Sequence[str]) -> None:
-        """Build what all builds share, unless that was done."""
+    def configure(
+        self, source: Path, options: Sequence[str], generated: Sequence[str] = ()
+    ) -> None:
+        """Build what all builds share, unless that was done; of libraries, targets of headers."""
         flags = [f"-DCMAKE_{language}_FLAGS={COMPILED}" for language in ("C", "CXX")]
         kind = [f"-DCMAKE_{language}_FLAGS_RELEASE=-DNDEBUG" for language in ("C", "CXX")]
         linked = f"-DCMAKE_EXE_LINKER_FLAGS={' '.join(LINKED)}"
         told = "-DCMAKE_BUILD_TYPE=Release", *_CLANG, *flags, *kind, linked, *options
         if not (self.folder / "build.ninja").exists():
             call("cmake", "-G", "Ninja", "-S", source, "-B", self.folder, *told)
-        if self._library is None:
-            call("ninja", "-C", self.folder, self._target)
+        call("ninja", "-C", self.folder, *(generated if self._built else [self._target]))
 
     @cached_property
     def _commands(self) -> list[list[str]]:
@@ -89,8 +90,8 @@ class PartBuild:
     @cached_property
     def _libraries(self) -> list[str]:
         """What else is linked: all that stands outside, by name or path."""
-        if self._library is not None:
-            return [str(self._library), *self._more]
+        if self._built:
+            return list(self._built)
         linked = self._commands[-1]
         names = linked[linked.index("-o") + 2 :]
         ours = {path.name for path in self.folder.rglob("*.a")}
@@ -119,29 +120,44 @@ class PartBuild:
     ) -> None:
         """Link objects that were compiled first, and what else is shared; beside it lld's map."""
         first = first or {}
-        shared = [] if self._library else [each.object for each in self.compilations]
+        shared = [] if self._built else [each.object for each in self.compilations]
         others = [self.folder / name for name in shared if name not in first]
         answers = out.with_name(f"{out.name}.objects")
         objects = (shlex.quote(str(each.resolve())) for each in (*first.values(), *others))
         answers.write_text("\n".join(objects))
-        linker = f"-Wl,--gc-sections,--build-id,-Map={out}.map"
+        linker = f"-Wl,--build-id,-Map={out}.map"
         call("clang++-22", *LINKED, linker, *flags, f"@{answers}", *self._libraries, "-o", out)
 
     def hot_objects(self, program: Path, counts: Path, share: float) -> list[str]:
         """The fewest objects whose code has such a share of the branches in exact counts."""
-        own = {each.object.rpartition("/")[2]: each.object for each in self.compilations}
+        own = self._own()
         start, size, names = _functions(Path(f"{program}.map"))
+        names = [Path(name).name if self._built else name for name in names]
         place, count = _branches(program, counts)
         at = np.searchsorted(start, place, side="right") - 1
         inside = (at >= 0) & (place < (start + size)[at])
         branches: dict[str, int] = dict.fromkeys(own.values(), 0)
         for index, times in zip(at[inside].tolist(), count[inside].tolist(), strict=True):
-            name = names[index].rpartition("/")[2].rpartition("+")[2]
+            name = names[index]
             if name in own:
                 branches[own[name]] += times
         ranked = sorted(branches, key=lambda name: (-branches[name], name))
         covered = np.cumsum([branches[name] for name in ranked])
         return ranked[: int(np.searchsorted(covered, share * float(covered[-1]))) + 1]
+
+    def _own(self) -> dict[str, str]:
+        """Our objects by their names in lld's map, less those that two libraries' members share."""
+        names = [self._mapped(each.object) for each in self.compilations]
+        often = Counter(names)
+        pairs = zip(names, self.compilations, strict=True)
+        return {name: each.object for name, each in pairs if often[name] == 1}
+
+    def _mapped(self, name: str) -> str:
+        if not self._built:
+            return str((self.folder / name).resolve())
+        folders, _, member = name.rpartition(".dir/")
+        library = folders.rpartition("/")[2]
+        return f"lib{library}.a({member.rpartition('/')[2]})" if library else name
 
 
 def _compilation(words: Sequence[str]) -> Compilation:
