@@ -17,6 +17,7 @@ from lbr2pgo.pgo.flags import (
 )
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.post_link import bolt_command
+from lbr2pgo.pgo.thread_locals import with_inlined_wrappers
 from lbr2pgo.pgo.training import walks_frame_pointers
 from lbr2pgo.pgo.workplace import Workplace
 
@@ -62,7 +63,10 @@ class LoopFlags:
     @property
     def profile(self) -> BuildFlags:
         """Of the build with the profile."""
-        return profile_flags(self.profile_file, self.wanted)
+        wanted = self.wanted
+        if not self.options.cargo:  # rustc has its own way to thread-local variables
+            wanted = with_inlined_wrappers(wanted, self.work.unprofiled)
+        return profile_flags(self.profile_file, wanted)
 
     @property
     def profile_file(self) -> Path:

@@ -36,6 +36,7 @@ from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
 from lbr2pgo.pgo.search_options import SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
+from lbr2pgo.pgo.thread_locals import with_inlined_wrappers
 from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft
 from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
 from lbr2pgo.pgo.variants import Variants
@@ -155,7 +156,7 @@ class Search:
             probes=kind.has_probes, use=kind.profile_flags,
             unrelaxed=Image.open(work.unprofiled).architecture.is_relaxed,
         )  # fmt: skip
-        flags = profile_flags(work.profile, wanted)
+        flags = profile_flags(work.profile, with_inlined_wrappers(wanted, work.unprofiled))
         if is_propelled:
             return layout_flags(flags, work.clusters, work.order)
         return flags

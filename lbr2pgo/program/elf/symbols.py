@@ -191,6 +191,19 @@ def read_symbols(image: Image, holder: Image | None = None) -> Symbols:
     return _symbols(image.path, found, {"symbol tables (.gnu_debugdata) that don't unpack": lost})
 
 
+def thread_local_names(image: Image) -> tuple[str, ...]:
+    """Names of thread-local variables, also of those that a shared library has; sorted.
+
+    Raises InputError as `read_symbols`.
+    """
+    table = _table(image, SHT_SYMTAB) or _table(image, SHT_DYNSYM)
+    if table is None:
+        return ()
+    is_variable = table.rows["info"] & 0xF == STT_TLS
+    offset = offsets_inside(table.rows["name"].astype(np.int64), table.strings)[is_variable]
+    return tuple(sorted(set(Names(table.strings, offset))))
+
+
 def _number_in(image: Image, holder: Image) -> I32:
     """Number in the image of each section of the file with its symbols, then -1 for none."""
     numbers = {(s.name, s.address): number for number, s in enumerate(image.sections)}

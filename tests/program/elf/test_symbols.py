@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lbr2pgo.program.elf.image import Image
-from lbr2pgo.program.elf.symbols import STB_LOCAL, Symbols, read_symbols
+from lbr2pgo.program.elf.symbols import STB_LOCAL, Symbols, read_symbols, thread_local_names
 from lbr2pgo.support.errors import InputError
 
 
@@ -60,6 +60,17 @@ def test_what_is_kept(symbols: Symbols) -> None:
     assert not {"per_thread", "one.c"} & kept
     assert symbols.origin == ".symtab"
     assert symbols.health == {}
+
+
+def test_thread_local_names_are_left_out_of_the_others(link: Link) -> None:
+    assert thread_local_names(Image.open(link(SOURCE))) == ("per_thread",)
+
+
+def test_thread_local_names_of_a_shared_library_are_left_when_it_is_stripped(link: Link) -> None:
+    source = f"{SOURCE}\n.text\nmovq elsewhere@GOTTPOFF(%rip), %rax\n"
+    shared = link(source, "-shared", "--strip-all")
+    assert thread_local_names(Image.open(shared)) == ("elsewhere", "per_thread")
+    assert thread_local_names(Image.open(link("_start: ret\n", "--strip-all"))) == ()
 
 
 def test_order_and_lookup(symbols: Symbols) -> None:
