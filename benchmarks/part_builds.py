@@ -26,7 +26,10 @@ from lbr2pgo.program.elf.image import Image
 from lbr2pgo.sources.exact_counts import image_of
 from lbr2pgo.support.arrays import U64
 
-COMPILED = "-O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling -ffunction-sections -fno-pie -w"
+COMPILED = (
+    "-O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling -ffunction-sections "
+    "-fno-pie -w"
+)
 """Probes and debug information change no code, so this is the plain build and the recorded one."""
 LINKED = "-no-pie", "-fuse-ld=lld"
 _CLANG = "-DCMAKE_C_COMPILER=clang-22", "-DCMAKE_CXX_COMPILER=clang++-22"
@@ -70,7 +73,9 @@ class PartBuild:
         told = "-DCMAKE_BUILD_TYPE=Release", *_CLANG, *flags, *kind, linked, *options
         if not (self.folder / "build.ninja").exists():
             call("cmake", "-G", "Ninja", "-S", source, "-B", self.folder, *told)
-        call("ninja", "-C", self.folder, *(generated if self._built else [self._target]))
+        targets = generated if self._built else [self._target]
+        if targets:  # without any, Ninja makes all
+            call("ninja", "-C", self.folder, *targets)
 
     @cached_property
     def _commands(self) -> list[list[str]]:

@@ -19,6 +19,13 @@ int main(int argc, char **) {
   return other(sum) == 3;
 }
 """
+OTHER = """\
+#include "both.h"
+int other(int i) {
+  while (i % 997) i += both(i) + 1;
+  return i;
+}
+"""
 CMAKE = """\
 cmake_minimum_required(VERSION 3.10)
 project(tiny CXX)
@@ -43,7 +50,7 @@ def build(large: Any, tmp_path: Path) -> Any:
     source.mkdir()
     texts = {
         "CMakeLists.txt": CMAKE, "both.h": BOTH, "main.cc": MAIN,
-        "other.cc": '#include "both.h"\nint other(int i) { while (i % 997) i += both(i) + 1; return i; }\n',
+        "other.cc": OTHER,
         "never.cc": "int never(int i) { return i; }\n",
     }  # fmt: skip
     for name, text in texts.items():
