@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from builders.loops import BUILD, MakeLoop
 
 from lbr2pgo.pgo.flags import WantedFlags, profile_flags
 from lbr2pgo.pgo.thread_locals import inlined_wrappers, with_inlined_wrappers
@@ -75,3 +76,14 @@ def test_gcc_and_counters_need_none(wanted: WantedFlags, compiled: Callable[...,
 def test_the_users_own_flags_come_last(compiled: Callable[..., Path]) -> None:
     wanted = WantedFlags(use=("-mllvm=-own",))
     assert with_inlined_wrappers(wanted, compiled("plain")).use[-1] == "-mllvm=-own"
+
+
+def test_the_loop_gives_them_to_the_build_that_uses_the_profile(
+    loop: MakeLoop, said: list[str]
+) -> None:
+    Path("level.cc").write_text("thread_local int level = 1;\n")
+    loop(build=BUILD.replace("interp.c", "interp.c level.cc"), last="rebuild").run()
+    plain, rebuilt = (line for line in said if "interp.c" in line)
+    assert "_ZTW" not in plain
+    assert "-fprofile-sample-use" in rebuilt
+    assert "-mllvm=-force-attribute=_ZTW5level:alwaysinline" in rebuilt
