@@ -24,6 +24,7 @@ from lbr2pgo.evidence.sample_runs import KnownRuns
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
+from lbr2pgo.support.threads import at_most
 
 PROBED = ("noinline-cs-pseudoprobe", "invalid-range")
 
@@ -96,6 +97,17 @@ def test_samples_may_come_in_any_order_and_number(programs: list[Path]) -> None:
         numbers = np.zeros(len(batch), np.int64)
         source.add(Samples(batch, numbers, kinds, KnownRuns(spaces, InstructionTable.empty())))
     assert records(table.counts()) == whole
+
+
+def test_the_number_of_threads_changes_nothing(programs: list[Path]) -> None:
+    program = Program.open(programs[1])
+    walk = BinaryWalk(programs[1], 3).hybrid(4000, HybridPlan(lost_callers=0.3))
+    found = []
+    for limit in (1, 2, 5):
+        with at_most(limit):
+            counts = unwound(program, (walked.sample for walked in walk))
+        found.append((records(counts), counts.tallies))
+    assert found[0] == found[1] == found[2]
 
 
 def test_samples_without_a_call_stack_count_without_callers(programs: list[Path]) -> None:
