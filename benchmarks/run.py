@@ -10,6 +10,7 @@ import sys
 import tempfile
 from dataclasses import asdict
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +51,19 @@ def main() -> None:
             print(f"measuring: {case.name}", file=sys.stderr)
             results.append(compare(case, args.times))
     print(*table.rows(results), sep="\n")
-    if not args.only:
-        _store(results)
+    _store(results)
 
 
 def _store(results: table.Results) -> None:
-    now = datetime.now(UTC)
-    path = HERE / "results" / f"{now:%Y-%m-%d}.json"
-    path.parent.mkdir(exist_ok=True)
-    facts = {"date": f"{now:%Y-%m-%d}", "machine": platform.machine(), "results": results}
+    """In the place of those of the same inputs: each row is of one run, not all of the same."""
+    now, folder = datetime.now(UTC), HERE / "results"
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{now:%Y-%m-%d}.json"
+    earlier = [json.loads(each.read_text())["results"] for each in sorted(folder.iterdir())[-1:]]
+    known = {each["case"]: each for each in (*chain(*earlier), *results)}
+    facts = {"date": path.stem, "machine": platform.machine(), "results": [*known.values()]}
     path.write_text(json.dumps(facts, indent=1) + "\n")
-    table.put_into(DOCUMENT, results)
+    table.put_into(DOCUMENT, [*known.values()])
 
 
 if __name__ == "__main__":
