@@ -32,6 +32,8 @@ COMPILED = (
 )
 """Probes and debug information change no code, so this is the plain build and the recorded one."""
 LINKED = "-no-pie", "-fuse-ld=lld"
+_FIRST_WINS = "-Wl,-z,muldefs"
+"""A library's file that was built with more in it (dumps, asserts) comes along, behind ours."""
 _CLANG = "-DCMAKE_C_COMPILER=clang-22", "-DCMAKE_CXX_COMPILER=clang++-22"
 _SECTION = re.compile(
     r"\s*([0-9a-f]+)\s+[0-9a-f]+\s+([0-9a-f]+)\s+\d+\s+(\S+\.o\)?):\(\.text[^)]*\)"
@@ -130,8 +132,8 @@ class PartBuild:
         answers = out.with_name(f"{out.name}.objects")
         objects = (shlex.quote(str(each.resolve())) for each in (*first.values(), *others))
         answers.write_text("\n".join(objects))
-        linker = f"-Wl,--build-id,-Map={out}.map"
-        call("clang++-22", *LINKED, linker, *flags, f"@{answers}", *self._libraries, "-o", out)
+        told = *LINKED, f"-Wl,--build-id,-Map={out}.map", _FIRST_WINS, *flags
+        call("clang++-22", *told, f"@{answers}", *self._libraries, "-o", out)
 
     def hot_objects(self, program: Path, counts: Path, share: float) -> list[str]:
         """The fewest objects whose code has such a share of the branches in exact counts."""
