@@ -129,7 +129,7 @@ class ContextCollector:
         outside_site(self._sites)
         self._places = self._code.places(placed_array((0,)))
         """Of each site; those outside have the address 0."""
-        self._stops = self._code.stops(self._places.address)
+        self._stops, self._code_size = self._code.stops(self._places.address), self._code.size
 
     def add(self, samples: Samples) -> None:
         """Unwind the samples of a batch."""
@@ -171,11 +171,11 @@ class ContextCollector:
         """
         space, address = self._sites.rows()[len(self._places) :, :2].T
         new, _ = self._spaces.to_image(space.astype(np.int64), runtime_addresses(address))
-        is_more = self._code.touch(new[new > 0])
+        self._code.touch(new[new > 0])
         known, self._places = len(self._places), self._places.with_more(self._code.places(new))
         places, number = self._places, np.arange(len(self._places))
-        if is_more:
-            self._stops = self._code.stops(places.address)
+        if self._code.size > self._code_size:  # also by what call stacks were found to lack
+            self._stops, self._code_size = self._code.stops(places.address), self._code.size
         else:
             self._stops = np.concatenate((self._stops, self._code.stops(places.address[known:])))
         none = np.zeros_like(number)

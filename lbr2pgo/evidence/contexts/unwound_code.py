@@ -77,8 +77,13 @@ class TouchedCode:
         self._is_touched = among(program.regions.start, self._tables[0].address)
         self._entries = np.sort(program.functions.start)
 
-    def touch(self, addresses: PlacedAddresses) -> bool:
-        """Take the functions at these placed addresses in; whether any is new."""
+    @property
+    def size(self) -> int:
+        """Instructions that are known so far; what depends on all of them holds until it grows."""
+        return sum(map(len, self._tables))
+
+    def touch(self, addresses: PlacedAddresses) -> None:
+        """Take the functions at these placed addresses in."""
         regions = self.program.regions
         # The call before a return address may be the last instruction of the function before.
         places = np.concatenate((addresses, addresses[addresses > 0] - np.uint64(1)))
@@ -92,7 +97,6 @@ class TouchedCode:
             table = decode(self.program.image, regions.ranges.take(new))
             self._tables[1] = self._tables[1].merged(table)
             self._stops[1] = self._stops_of(self._tables[1])
-        return len(new) > 0
 
     def leaving(self, functions: I64) -> InstructionTable:
         """All that may leave the fall-through in functions of these numbers."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from lbr2pgo.counting.address_spaces import AddressSpaces
 from lbr2pgo.evidence.collector import Samples
 from lbr2pgo.evidence.contexts.unwind import ContextTable
 from lbr2pgo.evidence.sample_runs import KnownRuns
+from lbr2pgo.model.context_counts import ContextCounts
 from lbr2pgo.native.walk import StackKind
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.program import Program
@@ -88,15 +89,31 @@ def test_samples_may_come_in_any_order_and_number(programs: list[Path]) -> None:
     whole = records(unwound(program, samples))
     aggregated = [replace(sample, count=3) for sample in samples[::-1]]
     assert records(unwound(program, aggregated)) == Counter({k: 3 * n for k, n in whole.items()})
-    table = ContextTable(program)
-    spaces = AddressSpaces.fixed(program.image.layout)
+    assert records(_in_batches(ContextTable(program), samples, 7)) == whole
+
+
+def _in_batches(table: ContextTable, samples: Sequence[Hybrid], size: int) -> ContextCounts:
+    spaces = AddressSpaces.fixed(table.code.program.image.layout)
     source = table.source(spaces)
-    for at in range(0, len(samples), 7):
-        batch = batch_of(samples[at : at + 7])
+    for at in range(0, len(samples), size):
+        batch = batch_of(samples[at : at + size])
         kinds = np.full(len(batch), StackKind.CONSECUTIVE, np.uint8)
         numbers = np.zeros(len(batch), np.int64)
         source.add(Samples(batch, numbers, kinds, KnownRuns(spaces, InstructionTable.empty())))
-    assert records(table.counts()) == whole
+        # As where a caller is looked for.
+        table.code.leaving(np.arange(len(table.code.program.regions)))
+    return table.counts()
+
+
+def test_code_may_be_looked_at_between_samples(programs: list[Path]) -> None:
+    """How many ends of straight lines lie before a place depends on all code that is known."""
+    for path in programs:
+        program = Program.open(path)
+        samples = [w.sample for w in BinaryWalk(path, 5).hybrid(300)]
+        whole = records(unwound(program, samples))
+        for first in range(0, 60, 6):
+            turned = [*samples[first:], *samples[:first]]
+            assert records(_in_batches(ContextTable(program), turned, 1)) == whole
 
 
 def test_the_number_of_threads_changes_nothing(programs: list[Path]) -> None:
