@@ -153,6 +153,11 @@ INLINED_ONCE = Rule(
     "lose none",
     "`tests/profiles/llvm/contexts/test_nesting.py`, `test_preinliner.py`, `test__preinliner.py`",
 )
+CALLERS_WITH_PROBES = Rule(
+    "by probes, has nothing inlined into code that lost its own",
+    "do",
+    "`tests/profiles/llvm/contexts/test_probe_contexts.py`",
+)
 THIN_COPIES = Rule(
     "has calls inlined however few samples they have, or blocks they run",
     "leave those below 0.2 %, or of hundreds of blocks, to the compiler",
@@ -188,6 +193,7 @@ FOLLOWED = (
     CONTEXTS_BY_WHOLE_WORDS,
     SIZES_BY_DEBUG_NAMES,
     INLINED_ONCE,
+    CALLERS_WITH_PROBES,
     THIN_COPIES,
     CODE_BY_SYMBOLS,
     ALL_ENTRIES_COUNT,

@@ -6,7 +6,12 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.evidence.contexts.losses import NO_CALLERS
 from lbr2pgo.evidence.contexts.losses import STEPS as UNWINDING
-from lbr2pgo.model.compat import CALLERS_ALL_LOCATED, INLINED_ONCE, THIN_COPIES
+from lbr2pgo.model.compat import (
+    CALLERS_ALL_LOCATED,
+    CALLERS_WITH_PROBES,
+    INLINED_ONCE,
+    THIN_COPIES,
+)
 from lbr2pgo.model.waterfall import Reason, Step
 
 if TYPE_CHECKING:
@@ -146,7 +151,8 @@ def context_profile(
     limits = (NO_LIMIT if n is None else n for n in (longest_repeat, depth))
     with work.timings.stage("find contexts"):
         loads = work.once(_vtable_loads) if with_vtables else None
-        profile = contexts.profile(ContextShape(*limits), loads)
+        infers = not by_probes or (is_nested and not work.compat.follows(CALLERS_WITH_PROBES))
+        profile = contexts.profile(ContextShape(*limits), loads, infers_calls=infers)
     return _nested(work, profile, contexts) if is_nested else profile.without_ambiguous()
 
 

@@ -92,14 +92,20 @@ def strong_components(offsets: I64, targets: I64) -> tuple[I64, I64]:
     """
 
 def infer_calls(
-    contexts: RowIds, has_samples: U8, head: U64, total: U64, first: U64, first_count: U64
+    contexts: RowIds,
+    has_samples: U8,
+    head: U64,
+    total: U64,
+    first: U64,
+    first_count: U64,
+    of_silent_alone: bool,
 ) -> tuple[I64, U64]:
     """Which contexts (k,) tell their callers of calls that no branch made, and how many each.
 
     A function without head samples was inlined, and tells its caller how often it was entered: as
     often as its first line ran, and once at least. Innermost functions come first, since this adds
     to their callers' lines (LLVM: tools/llvm-profgen/ProfileGenerator.cpp,
-    populateInferredFunctionSamples).
+    populateInferredFunctionSamples). `of_silent_alone` leaves callers out that had samples before.
 
     contexts: rows (context of the caller, location of the call, function), callers before those
     whom they called; row 0 is no context. has_samples, head, total (n,): of each context; what has

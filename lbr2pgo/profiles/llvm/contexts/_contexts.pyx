@@ -280,8 +280,9 @@ def strong_components(const int64_t[::1] offsets, const int64_t[::1] targets):
 
 def infer_calls(
     RowIds contexts, uint8_t[::1] has_samples, const uint64_t[::1] head, uint64_t[::1] total,
-    uint64_t[::1] first, uint64_t[::1] first_count,
+    uint64_t[::1] first, uint64_t[::1] first_count, bint of_silent_alone,
 ):
+    cdef const uint8_t[::1] was_seen = np.array(has_samples)
     cdef uint8_t[::1] is_told = np.zeros(has_samples.shape[0], np.uint8)
     cdef uint64_t[::1] told = np.zeros(has_samples.shape[0], np.uint64)
     cdef Py_ssize_t context
@@ -290,6 +291,8 @@ def infer_calls(
         for context in range(has_samples.shape[0] - 1, 0, -1):
             caller, location = contexts.keys[context, 0], contexts.keys[context, 1]
             if not has_samples[context] or head[context] or caller == 0:
+                continue
+            if of_silent_alone and was_seen[caller]:
                 continue
             count = first_count[context]
             if count == 0 and (first[context] == NO_LINE or total[context]):

@@ -101,12 +101,18 @@ class ContextSamples:
         """Numbered as contexts are."""
         self._totals: list[tuple[I64, U64]] = []
         self._heads: list[tuple[I64, U64]] = []
-        self._seen: list[tuple[I64, U8]] = []
+        self._seen: list[I64] = []
+        self._marked: list[tuple[I64, U8]] = []
         self._vtables: VtableCounts | None = None
 
     def see(self, context: I64, attributes: U8) -> None:
         """Say that there are samples of contexts, and what their attributes are (bits)."""
-        self._seen.append((context, attributes))
+        self._seen.append(context)
+        self.mark(context, attributes)
+
+    def mark(self, context: I64, attributes: U8) -> None:
+        """Add attributes to contexts, whether there are samples of them or not."""
+        self._marked.append((context, attributes))
 
     def add_totals(self, context: I64, count: U64) -> None:
         """Add to totals."""
@@ -134,20 +140,31 @@ class ContextSamples:
         return caller.astype(np.int64), location.copy(), name.astype(np.int64)
 
     def profile(
-        self, names: tuple[str, ...], *, is_fs: bool = False, infers_calls: bool = False
+        self,
+        names: tuple[str, ...],
+        *,
+        is_fs: bool = False,
+        infers_calls: bool = False,
+        of_silent_alone: bool = False,
     ) -> ContextProfile:
-        """What was added up; `infers_calls` tells callers of calls of what was inlined."""
+        """What was added up; `infers_calls` tells callers of calls of what was inlined.
+
+        `of_silent_alone`: only those that have no samples themselves.
+        """
         size = len(self._contexts)
         head, total = _sums(self._heads, size), _sums(self._totals, size)
         has_samples, attributes = np.zeros(size, np.uint8), np.zeros(size, np.uint8)
-        for context, bits in self._seen:
+        for context in self._seen:
             has_samples[context] = 1
+        for context, bits in self._marked:
             np.bitwise_or.at(attributes, context, bits)
         has_samples[0] = 0
         lines = self.lines
         if infers_calls:
             first = lines.first_lines(size)
-            told, count = infer_calls(self._contexts, has_samples, head, total, *first)
+            told, count = infer_calls(
+                self._contexts, has_samples, head, total, *first, of_silent_alone
+            )
             caller, location, callee = self.called(told)
             lines.add(caller, location, count)
             lines.add_calls(caller, location, callee, count)

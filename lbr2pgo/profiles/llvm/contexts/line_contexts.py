@@ -60,16 +60,22 @@ class LineContexts:
         self._callee, self.names = self._callees()
 
     def profile(
-        self, shape: ContextShape | None = None, loads: ContextLoads | None = None
+        self,
+        shape: ContextShape | None = None,
+        loads: ContextLoads | None = None,
+        *,
+        infers_calls: bool = True,
     ) -> ContextProfile:
-        """Samples of all contexts."""
+        """Samples of all contexts; `infers_calls` tells callers of calls of what was inlined."""
         finder = self._finder(shape or ContextShape())
         samples = ContextSamples(finder.keys.contexts)
         finder.add_runs(self._counts.runs, samples)
         finder.add_branches(self._counts.branches, self._callee, samples)
         if loads is not None:
             finder.add_loads(loads, samples)
-        return samples.profile(self.names, is_fs=self._source.places.is_fs, infers_calls=True)
+        return samples.profile(
+            self.names, is_fs=self._source.places.is_fs, infers_calls=infers_calls
+        )
 
     def _finder(self, shape: ContextShape) -> _Finder:
         source, callers = self._source, self._counts.callers

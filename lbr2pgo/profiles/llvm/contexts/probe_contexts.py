@@ -36,7 +36,7 @@ from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeKind
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import numbers_in
 
@@ -72,9 +72,16 @@ class ProbeContexts:
         return tuple(self._names.numbers)
 
     def profile(
-        self, shape: ContextShape | None = None, loads: ContextLoads | None = None
+        self,
+        shape: ContextShape | None = None,
+        loads: ContextLoads | None = None,
+        *,
+        infers_calls: bool = False,
     ) -> ContextProfile:
-        """Samples of all contexts."""
+        """Samples of all contexts.
+
+        `infers_calls` tells callers of calls of what was inlined, if they have no samples.
+        """
         ran, made = self._ran, self._made
         node, inline = (
             np.concatenate((ran.node, made.node)),
@@ -86,13 +93,28 @@ class ProbeContexts:
         if loads is not None:
             probed = probed_loads(loads, self._table, self._program, self._debug)
             self._add_loads(probed, node, inline, context, samples)
-        is_inlined = self._table.tree.parent[inline] >= 0
-        samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
+        samples.see(context, self._attributes(inline))
+        if infers_calls:
+            self._mark_callers(context, inline, samples)
         self._add_blocks(context[: len(ran.node)], ran, samples)
         self._add_calls(context[len(ran.node) :], made, samples)
-        found = samples.profile(self.names)
+        found = samples.profile(self.names, infers_calls=infers_calls, of_silent_alone=True)
         checksum = self._names.checksums()[found.table.contexts.name]
         return replace(found, table=replace(found.table, checksum=checksum))
+
+    def _attributes(self, inline: I64) -> U8:
+        is_inlined = self._table.tree.parent[inline] >= 0
+        return np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8)
+
+    def _mark_callers(self, context: I64, inline: I64, samples: ContextSamples) -> None:
+        """Mark what others were inlined into, which may have no samples of its own."""
+        parent = self._table.tree.parent
+        while len(context):
+            context, first = np.unique(context, return_index=True)
+            outer = parent[inline[first]].astype(np.int64)
+            inline = outer[outer >= 0]
+            context, _, _ = samples.called(context[outer >= 0])
+            samples.mark(context, self._attributes(inline))
 
     def lost(self) -> Lost:
         """Runs that have no probes, or were called by calls without one."""

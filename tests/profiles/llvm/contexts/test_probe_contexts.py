@@ -21,9 +21,15 @@ from builders.context_profiles import (
 from builders.fixtures import Corpus, Tool, Walk
 from builders.llvm_profiles import profgen_of_contexts
 
+from lbr2pgo.conversion import ConvertOptions, convert
+from lbr2pgo.model.compat import LLVM_PROFGEN, Compat
+from lbr2pgo.profiles.llvm import text
 from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
+from lbr2pgo.profiles.llvm.format import LlvmOutput
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.tables import taken
 
 BINARY = "noinline-cs-pseudoprobe"
@@ -109,6 +115,32 @@ def test_no_sample_is_lost_where_contexts_are_merged(seed: int, probed_walk: Wal
     for profile in (whole, left):
         assert (profile.table.contexts.total[~profile.has_samples] == 0).all()
     assert left.table.contexts.total.sum() == whole.table.contexts.total.sum()
+
+
+KEYWORDS = "clang++-22 -O2 -g1 -fdebug-info-for-profiling -fpseudo-probe-for-profiling"
+
+
+def test_what_was_inlined_into_code_without_probes_of_its_own_stays_there(
+    built: Callable[..., Path], tool: Tool, tmp_path: Path
+) -> None:
+    """`equals`, inlined into `operator==`, of which few probes are left."""
+    tool("qemu-x86_64")
+    program, recording, out = built(KEYWORDS, "keywords.cpp"), tmp_path / "data", tmp_path / "prof"
+    record_software(
+        RecordOptions(
+            output=recording, command=(str(program),), period=211, emulate=True, call_graph=True
+        )
+    )
+    alone: list[int] = []
+    for compat in (Compat(), Compat(frozenset({LLVM_PROFGEN}))):
+        wanted = LlvmOutput(out, contexts="nested")
+        convert(ConvertOptions((recording,), program, outputs=(wanted,), compat=compat))
+        functions = text.read(out).functions.values()
+        total = {str(each.name): each.total for each in functions}
+        alone.append(total.get("_Z6equals4TextS_", 0))
+        assert total["main"] > 10_000
+    assert alone[0] == 0
+    assert alone[1] > 100_000
 
 
 def test_what_was_inlined_stands_in_one_function_at_last(probed_walk: Walk) -> None:
