@@ -10,24 +10,16 @@ It wants clang 22 and lld 22.
 
 from __future__ import annotations
 
-import argparse
 import json
-import shlex
-from pathlib import Path
 
-from startup import COMPILED, LBR2PGO, LINKED, compiler_of, ordered, run
+from startup import COMPILED, LBR2PGO, LINKED, compiler_of, ordered, program_parser, run
 
 WAYS = {"laid out": (), "with clones": ("--propeller-clone-paths",)}
 
 
 def main() -> None:
     """Print a row for each build, with ratios to the one before, at first the recorded one."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("sources", nargs="+")
-    for name in ("flags", "train", "arguments"):
-        parser.add_argument(f"--{name}", type=shlex.split, default=[])
-    given = parser.parse_args()
+    given = program_parser(__doc__).parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     build = (compiler_of(given.sources[0]), *COMPILED, *LINKED, *given.sources, *given.flags)
     plain, recording = given.folder / "plain", given.folder / "perf.data"

@@ -153,15 +153,19 @@ BUILDS: dict[str, Callable[[Start], tuple[str, ...]]] = {
 }
 
 
-def start_of(description: str | None) -> Start:
-    """What the command line asks for."""
+def program_parser(description: str | None, *, runs: str = "store") -> argparse.ArgumentParser:
+    """Of a folder, a program's sources and flags, and its runs: an action of argparse's."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("folder", type=Path)
     parser.add_argument("sources", nargs="+")
-    for name in ("flags", "train", "arguments"):
-        kind = {} if name == "flags" else {"action": "append"}
-        parser.add_argument(f"--{name}", type=shlex.split, default=[], **kind)
-    given = parser.parse_args()
+    for name, action in (("flags", "store"), ("train", runs), ("arguments", runs)):
+        parser.add_argument(f"--{name}", type=shlex.split, default=[], action=action)
+    return parser
+
+
+def start_of(description: str | None) -> Start:
+    """What the command line asks for."""
+    given = program_parser(description, runs="append").parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
     train, arguments = given.train or [[]], given.arguments or [[]]
     return Start(given.folder, given.sources, given.flags, train, arguments)

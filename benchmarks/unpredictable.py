@@ -12,15 +12,13 @@ Mispredictions there are those of `measure --model zen4`. It wants clang 22 and 
 
 from __future__ import annotations
 
-import argparse
 import re
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from startup import LBR2PGO, compiler_of, run
+from startup import LBR2PGO, compiler_of, program_parser, run
 
 from lbr2pgo.model.branch_stacks import BRANCH_TYPES
 from lbr2pgo.model.exact_counts import ExactCounts
@@ -130,11 +128,7 @@ def print_ratios(builds: Sequence[Path], arguments: Sequence[str], rounds: int) 
 
 def main() -> None:
     """Build, measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("sources", nargs="+")
-    for name in ("flags", "train", "arguments"):
-        parser.add_argument(f"--{name}", type=shlex.split, default=[])
+    parser = program_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
