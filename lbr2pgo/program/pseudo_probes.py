@@ -160,9 +160,8 @@ class ProbeTable(Tabular):
 
     def at(self, addresses: PlacedAddresses) -> tuple[I64, I64]:
         """First row of each address, and the one behind its last."""
-        return first_at_or_above(self.address, addresses), last_at_or_below(
-            self.address, addresses
-        ) + 1
+        first = first_at_or_above(self.address, addresses)
+        return first, last_at_or_below(self.address, addresses) + 1
 
     def call_at(self, addresses: PlacedAddresses) -> I64:
         """Row of the call probe at each address, the first of several; -1 where there is none."""

@@ -87,12 +87,11 @@ def interval_of(const Number[::1] starts, const Number[::1] ends, const Number[:
 
 
 def place_of(const Number[::1] values, const Number[::1] ordered):
-    found = np.empty(values.shape[0], np.int64)
+    found = first_at_or_above(ordered, values)
     cdef int64_t[::1] out = found
-    cdef Py_ssize_t i, at = 0, count = ordered.shape[0]
-    cdef const Number *rows = &ordered[0] if count else NULL
+    cdef Py_ssize_t i
     with nogil:
         for i in range(values.shape[0]):
-            at = _below(rows, count, values[i], at)
-            out[i] = at if at < count and rows[at] == values[i] else -1
+            if out[i] == ordered.shape[0] or ordered[out[i]] != values[i]:
+                out[i] = -1
     return found

@@ -68,6 +68,28 @@ def rows_by(numbers: I32 | I64 | U64) -> Iterator[tuple[int, I64]]:
     yield from zip(unique.tolist(), np.split(order, starts)[1:], strict=True)
 
 
+def roots_of(parent: I64) -> I64:
+    """(n,): the end of the chain of parents of each; what ends one is its own parent.
+
+    >>> roots_of(np.array([0, 0, 1, 3]))
+    array([0, 0, 0, 3])
+    """
+    while not np.array_equal(further := parent[parent], parent):  # twice as far up each time
+        parent = further
+    return parent
+
+
+def inverse(order: I64) -> I64:
+    """(n,): the place of each row in an order of all of them.
+
+    >>> inverse(np.array([2, 0, 1]))
+    array([1, 2, 0])
+    """
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return place
+
+
 def order_of(*keys: npt.NDArray[Any]) -> I64:
     """Rows (n,) in the order of their keys, of which the first counts most; equal ones stay.
 

@@ -119,6 +119,14 @@ def end_to_end(parts: Iterable[Any], *names: str) -> list[U64]:
     return [np.concatenate([none, *(getattr(part, name) for part in every)]) for name in names]
 
 
+def stacked(parts: Sequence[TableT]) -> TableT:
+    """Tables of one kind, at least one: the rows of each behind those of the one before."""
+    kind: Any = type(parts[0])
+    names = [field.name for field in fields(kind)]
+    table: TableT = kind(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+    return table
+
+
 def joined(parts: Sequence[Records]) -> Records:
     """Parts of one table; NumPy itself would compare the names of their fields, part by part."""
     if len(parts) == 1:

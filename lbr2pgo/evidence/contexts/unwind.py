@@ -36,6 +36,7 @@ from lbr2pgo.support.addresses import (
     runtime_addresses,
 )
 from lbr2pgo.support.arrays import I32, I64, U64
+from lbr2pgo.support.tables import stacked
 from lbr2pgo.support.threads import distribute, threads
 
 if TYPE_CHECKING:
@@ -172,7 +173,7 @@ class ContextCollector:
         space, address = self._sites.rows()[len(self._places) :, :2].T
         new, _ = self._spaces.to_image(space.astype(np.int64), runtime_addresses(address))
         self._code.touch(new[new > 0])
-        known, self._places = len(self._places), self._places.with_more(self._code.places(new))
+        known, self._places = len(self._places), stacked([self._places, self._code.places(new)])
         places, number = self._places, np.arange(len(self._places))
         if self._code.size > self._code_size:  # also by what call stacks were found to lack
             self._stops, self._code_size = self._code.stops(places.address), self._code.size

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from lbr2pgo.replay.llvm_code import disassembled_by_llvm
 from lbr2pgo.replay.replay import ReplayOptions, line_ends
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.distinct import among, distinct, inverse
 from lbr2pgo.support.intervals import first_at_or_above
+from lbr2pgo.support.tables import taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,6 @@ class UnwoundPlaces:
 
     def __len__(self) -> int:
         return len(self.address)
-
-    def take(self, rows: I64) -> UnwoundPlaces:
-        """These rows."""
-        return UnwoundPlaces(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    def with_more(self, other: UnwoundPlaces) -> UnwoundPlaces:
-        """These, and others behind them."""
-        names = [field.name for field in fields(self)]
-        return UnwoundPlaces(
-            *(np.concatenate([getattr(p, n) for p in (self, other)]) for n in names)
-        )
 
 
 class TouchedCode:
@@ -110,9 +100,7 @@ class TouchedCode:
     def places(self, addresses: PlacedAddresses) -> UnwoundPlaces:
         """What stands at addresses in functions that were touched, or outside all code."""
         order = np.argsort(addresses)  # what ascends is found in a fraction of the time
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order))
-        return self._places(addresses[order]).take(place)
+        return taken(self._places(addresses[order]), inverse(order))
 
     def _places(self, addresses: PlacedAddresses) -> UnwoundPlaces:
         kind, _, target, is_code = self._instructions(addresses)

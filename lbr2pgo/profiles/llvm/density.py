@@ -6,6 +6,7 @@ import numpy as np
 
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.support.arrays import F64, I64, U64
+from lbr2pgo.support.distinct import roots_of
 from lbr2pgo.support.sums import LARGEST, add_at, exact_sum
 
 HOT = 990_000
@@ -36,9 +37,7 @@ def density(count: U64, locations: I64) -> float:
 def table_density(table: ProfileTable) -> float:
     """The `density` of a profile in columns."""
     parent, size = table.contexts.parent, len(table.contexts)
-    top = np.where(parent < 0, np.arange(size), parent)
-    while not np.array_equal(further := top[top], top):  # twice as far up each time
-        top = further
+    top = roots_of(np.where(parent < 0, np.arange(size), parent))
     function = top[table.body.context]
     count = np.zeros(size, np.uint64)
     add_at(count, function, table.body.count)

@@ -30,7 +30,7 @@ from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_trees import levels
 from lbr2pgo.profiles.llvm.profile_table import ProfileTable
 from lbr2pgo.support.arrays import I64, U64
-from lbr2pgo.support.distinct import order_of
+from lbr2pgo.support.distinct import inverse, order_of
 from lbr2pgo.support.errors import OutputError
 from lbr2pgo.support.intervals import offsets_of
 from lbr2pgo.support.output import PathLike, write_pieces
@@ -63,11 +63,9 @@ def _contexts(profile: ContextProfile) -> Iterator[memoryview]:
     """Each function in its calling context."""
     table, c = profile.table, profile.table.contexts
     names = _names(table)
-    place = np.empty(len(c), np.int64)
     order, depth = _writing_order(table, names, np.zeros(len(c), np.uint64))
-    place[order] = np.arange(len(c))
     rows = np.flatnonzero(profile.has_samples)
-    rows = rows[order_of(~c.total[rows], place[rows])]
+    rows = rows[order_of(~c.total[rows], inverse(order)[rows])]
     stacks = CallerStacks(
         rows, c.parent, c.line, c.discriminator, c.name, int(depth.max(initial=0))
     )
@@ -135,9 +133,7 @@ def _in_order(
     place = np.zeros(len(c), np.int64)
     place[order] = np.arange(len(order))
     rows, body_of = grouped(place[b.context], len(order))
-    row_place = np.empty(len(rows), np.int64)
-    row_place[rows] = np.arange(len(rows))
-    calls, calls_of = grouped(row_place[t.row], len(rows))
+    calls, calls_of = grouped(inverse(rows)[t.row], len(rows))
     order_groups(calls, calls_of, ~t.count, np.zeros_like(t.count), t.callee, names)
     return (
         ContextLines(

@@ -8,7 +8,6 @@ All functions are cut up at once, as arrays.
 
 from __future__ import annotations
 
-from dataclasses import fields
 from functools import partial
 
 import numpy as np
@@ -25,7 +24,7 @@ from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct
 from lbr2pgo.support.intervals import last_at_or_below
-from lbr2pgo.support.tables import Tabular, ascending, same_length, seal, table
+from lbr2pgo.support.tables import Tabular, ascending, same_length, seal, stacked, table
 from lbr2pgo.support.threads import both, made_of_each
 
 _ENDS = (Kind.COND, Kind.JUMP, Kind.INDIRECT_JUMP, Kind.RET, Kind.TRAP)
@@ -142,9 +141,7 @@ class _Exits:
 
 def build_blocks(code: Disassembly, labels: BlockLabels) -> BasicBlocks:
     """Cut functions into blocks at their labels, some functions in each thread."""
-    parts = list(made_of_each(partial(_blocks, labels=labels), code.pieces()))
-    names = [field.name for field in fields(BasicBlocks)]
-    return BasicBlocks(*(np.concatenate([getattr(p, name) for p in parts]) for name in names))
+    return stacked(list(made_of_each(partial(_blocks, labels=labels), code.pieces())))
 
 
 def _blocks(code: Disassembly, labels: BlockLabels) -> BasicBlocks:

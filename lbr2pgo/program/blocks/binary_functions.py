@@ -12,7 +12,7 @@ import os
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field
 from functools import cached_property
 
 import numpy as np
@@ -40,7 +40,7 @@ from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.distinct import among, distinct, place_of
 from lbr2pgo.support.intervals import interval_of
-from lbr2pgo.support.tables import Tabular, ascending, same_length, seal
+from lbr2pgo.support.tables import Tabular, ascending, same_length, seal, stacked, taken
 
 _FRAGMENT = re.compile(rb"(.*)\.(cold|warm)(\.\d+)?$", re.DOTALL)
 _FRAGMENT_PARTS = (b".cold", b".warm")
@@ -196,12 +196,9 @@ class _Found:
     @staticmethod
     def merged(parts: Sequence[_Found]) -> _Found:
         """All of them; of several at one start the first."""
-        columns = [
-            np.concatenate([getattr(part, column.name) for part in parts])
-            for column in fields(_Found)
-        ]
-        _, first = np.unique(columns[0], return_index=True)
-        return _Found(*(column[first] for column in columns))
+        found = stacked(parts)
+        _, first = np.unique(found.start, return_index=True)
+        return taken(found, first)
 
 
 def _bounds(image: Image) -> U64:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
 from enum import IntEnum
 from functools import cached_property
 from typing import Self
@@ -14,7 +13,7 @@ from lbr2pgo.support.addresses import ByteRanges, PlacedAddresses, placed_addres
 from lbr2pgo.support.arrays import I32, I64, U8, Bools
 from lbr2pgo.support.distinct import place_of
 from lbr2pgo.support.intervals import last_at_or_below, numbers_in
-from lbr2pgo.support.tables import Tabular, ascending, table, taken
+from lbr2pgo.support.tables import Tabular, ascending, stacked, table, taken
 
 
 class Kind(IntEnum):
@@ -98,8 +97,7 @@ class InstructionTable(Tabular):
         """The rows of one table or more, of which each begins behind the one before it."""
         if len(tables) == 1:
             return tables[0]
-        names = [field.name for field in fields(cls)]
-        return cls(*(np.concatenate([getattr(t, name) for t in tables]) for name in names))
+        return stacked(tables)
 
     def take(self, rows: I64) -> InstructionTable:
         """These rows, which are ordered."""

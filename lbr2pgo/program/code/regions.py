@@ -15,7 +15,7 @@ from lbr2pgo.program.elf.symbols import STB_LOCAL, STT_NOTYPE, Symbols
 from lbr2pgo.support.addresses import LAST_ADDRESS, ByteRanges, PlacedAddresses, placed_array
 from lbr2pgo.support.arrays import I64, Bools
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import distinct, roots_of
 from lbr2pgo.support.intervals import interval_of, numbers_in, offsets_of
 from lbr2pgo.support.tables import Tabular, ascending, same_length, seal
 
@@ -251,7 +251,7 @@ def _parents(functions: Functions) -> I64:
     for row, base in bases.items():
         found = _choose(functions, row, candidates.get(base, []))
         parent[row] = row if found is None else found
-    return _roots(parent)
+    return roots_of(parent)  # names only get shorter, so chains end
 
 
 def _choose(functions: Functions, fragment: int, candidates: list[int]) -> int | None:
@@ -261,12 +261,3 @@ def _choose(functions: Functions, fragment: int, candidates: list[int]) -> int |
     shared = [c for c in candidates if symbols.binding[symbol[c]] != STB_LOCAL]
     best = same_file or shared or candidates
     return best[0] if len(best) == 1 else None
-
-
-def _roots(parent: I64) -> I64:
-    """Follow each chain of parents to its end; names only get shorter, so there is one."""
-    while True:
-        further = parent[parent]
-        if np.array_equal(further, parent):
-            return parent
-        parent = further

@@ -5,9 +5,7 @@ TEXT_SECTIONS: int
 """Sections that hold strings: .debug_str, .debug_line_str, .debug_info, .debug_line, and the
 supplementary file's .debug_str."""
 
-def number_texts(
-    part: Bytes, starts: I64, most: int, known: TextNumbers
-) -> tuple[I64, int]:  # fmt: skip
+def number_texts(part: Bytes, starts: I64, most: int, known: TextNumbers) -> tuple[I64, int]:
     """Numbers of the strings that start at (n,) positions of a part, up to the first without end.
 
     Also returns how many bytes these have: no more than about `most`.

@@ -105,13 +105,12 @@ class ContextSamples:
         self._marked: list[tuple[I64, U8]] = []
         self._vtables: VtableCounts | None = None
 
-    def see(self, context: I64, attributes: U8) -> None:
-        """Say that there are samples of contexts, and what their attributes are (bits)."""
+    def see(self, context: I64) -> None:
+        """Say that there are samples of contexts."""
         self._seen.append(context)
-        self.mark(context, attributes)
 
     def mark(self, context: I64, attributes: U8) -> None:
-        """Add attributes to contexts, whether there are samples of them or not."""
+        """Add attributes (bits) to contexts, whether there are samples of them or not."""
         self._marked.append((context, attributes))
 
     def add_totals(self, context: I64, count: U64) -> None:
@@ -122,7 +121,7 @@ class ContextSamples:
         """Add head samples of functions that were called from contexts."""
         columns = (context.astype(np.uint64), location, callee.astype(np.uint64))
         called = self._contexts.number_rows(*columns)
-        self.see(called, np.zeros(len(called), np.uint8))
+        self.see(called)
         self._heads.append((called, count))
 
     def add_entries(self, context: I64, count: U64) -> None:

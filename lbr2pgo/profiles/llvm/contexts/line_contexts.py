@@ -261,7 +261,8 @@ class _Finder:
         context = np.maximum(self.keys.number(node, inline), 0)
         if samples is not None:
             is_inlined = self.source.inlined.parent[inline] >= 0
-            samples.see(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
+            samples.see(context)
+            samples.mark(context, np.where(is_inlined, WAS_INLINED, 0).astype(np.uint8))
         found[known] = context[number]
         return found
 

@@ -31,6 +31,7 @@ from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, Pro
 from lbr2pgo.profiles.llvm.sample_names import guid, order_key
 from lbr2pgo.profiles.llvm.sample_summary import detailed
 from lbr2pgo.support.arrays import I64, U64
+from lbr2pgo.support.distinct import inverse, roots_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +83,8 @@ def preinlined(profile: ContextProfile, sizes: FunctionSizes, compat: Compat) ->
 
 
 def _ranks(names: Sequence[str]) -> I64:
-    rank = np.empty(len(names), np.int64)
-    rank[sorted(range(len(names)), key=lambda i: order_key(names[i]))] = np.arange(len(names))
-    return rank
+    order = sorted(range(len(names)), key=lambda i: order_key(names[i]))
+    return inverse(np.array(order, np.int64))
 
 
 def _trie(profile: ContextProfile) -> ContextTrie:
@@ -156,9 +156,7 @@ def _remaining(profile: ContextProfile, trie: ContextTrie) -> ContextProfile:
 
 def _final(merged_into: I64) -> I64:
     """Into which samples all were merged in the end; -1 for those that were lost."""
-    final = np.where(merged_into < 0, np.arange(len(merged_into)), merged_into)
-    while not np.array_equal(final, further := final[final]):
-        final = further
+    final = roots_of(np.where(merged_into < 0, np.arange(len(merged_into)), merged_into))
     return np.where(merged_into[final] == LOST, -1, final)
 
 

@@ -93,7 +93,8 @@ class ProbeContexts:
         if loads is not None:
             probed = probed_loads(loads, self._table, self._program, self._debug)
             self._add_loads(probed, node, inline, context, samples)
-        samples.see(context, self._attributes(inline))
+        samples.see(context)
+        samples.mark(context, self._attributes(inline))
         if infers_calls:
             self._mark_callers(context, inline, samples)
         self._add_blocks(context[: len(ran.node)], ran, samples)
@@ -320,7 +321,7 @@ class ProbeContexts:
         caller, location, callee = samples.called(context[inlined])
         known = np.flatnonzero(caller > 0)
         caller, location, count = caller[known], location[known], count[inlined[known]]
-        samples.see(caller, np.zeros(len(caller), np.uint8))
+        samples.see(caller)
         samples.lines.add(caller, location, count)
         samples.lines.add_calls(caller, location, callee[known], count)
         samples.add_totals(caller, count)
