@@ -159,9 +159,12 @@ class Builds:
         if not profile.exists():
             how = ("--call-graph",) if told_by == "contexts" else ()
             target = self._bench.target or ""
-            unrelaxed = UNRELAXED if probes and target.startswith("riscv") else ()
-            kept = KEPT_CALLS if probes and training else ()
-            recorded = self._recorded((*probes, *words_of(training), *unrelaxed, *kept))
+            kept: tuple[str, ...] = ()
+            if probes and target.startswith("riscv"):
+                kept = UNRELAXED
+            elif probes and training:
+                kept = KEPT_CALLS
+            recorded = self._recorded((*probes, *words_of(training), *kept))
             self._bench.convert(recorded, "--llvm", profile, how=how, exact=is_exact)
         use = [flag for each in refined for flag in REFINED[each]]
         return (*probes, f"-fprofile-sample-use={profile}", *use)

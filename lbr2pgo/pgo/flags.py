@@ -42,14 +42,6 @@ What is split has to do without them: clang 22 can't write probes of blocks that
 their own. With LTO the profile is read once more when the program is linked, and lld warns that
 there are no probes any more: such a build is worse than by lines.
 """
-UNRELAXED = (
-    "-mno-relax", "-Wno-unused-command-line-argument", "-mllvm=-enable-tail-merge=0",
-)  # fmt: skip
-"""So that clang 22 can write probes where the linker relaxes code, as for RISC-V.
-
-Ends of blocks that are alike stay apart: calls through pointers have no probe there that would keep
-them so, and a call made of several has no number.
-"""
 KEPT_CALLS = (
     "-mllvm", "-enable-tail-merge=0", "-mllvm", "-simplifycfg-sink-common=0",
     "-Wno-unused-command-line-argument",
@@ -58,6 +50,12 @@ KEPT_CALLS = (
 
 One that clang 22 makes of several, at the end of their blocks or behind them, has none: nothing
 tells what called through it.
+"""
+UNRELAXED = ("-mno-relax", *KEPT_CALLS)
+"""So that clang 22 can write probes where the linker relaxes code, as for RISC-V.
+
+Calls have no probes in the code there, and are found by the lines around them: they want to be kept
+in any build that is recorded.
 """
 FRAME_POINTERS = (
     "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer", "-fno-optimize-sibling-calls",
@@ -153,7 +151,7 @@ def base_flags(wanted: WantedFlags) -> BuildFlags:
 def training_flags(wanted: WantedFlags) -> BuildFlags:
     """Of the build that is recorded for the compiler."""
     linked = (*_linked(wanted), *wanted.counting)
-    kept = KEPT_CALLS if wanted.probes else ()
+    kept = KEPT_CALLS if wanted.probes and not wanted.unrelaxed else ()
     return BuildFlags((*RECORD_FLAGS, *_unprofiled(wanted), *kept, *wanted.only_recorded), linked)
 
 

@@ -10,6 +10,7 @@ What is to be inlined always is, so flags say so by name.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from lbr2pgo.pgo.flags import WantedFlags
@@ -26,12 +27,9 @@ def inlined_wrappers(program: Image) -> tuple[str, ...]:
 
     Raises InputError as `thread_local_names`.
     """
-    names = thread_local_names(program)
-    return tuple(
-        f"-mllvm=-force-attribute={_wrapper(name)}:alwaysinline"
-        for name in names
-        if not name.startswith(_UNWRAPPED)
-    )
+    names = (name for name in thread_local_names(program) if not name.startswith(_UNWRAPPED))
+    flags = (("-mllvm", f"-force-attribute={_wrapper(name)}:alwaysinline") for name in names)
+    return tuple(chain.from_iterable(flags))
 
 
 def _wrapper(name: str) -> str:

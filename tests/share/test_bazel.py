@@ -17,7 +17,7 @@ from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
-from lbr2pgo.pgo.flags import FRAME_POINTERS
+from lbr2pgo.pgo.flags import FRAME_POINTERS, KEPT_CALLS
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
 
@@ -104,7 +104,10 @@ def test_gcc_is_given_flags_of_its_own(evaluate) -> None:
 
 def test_a_training_build_uses_no_profile_and_has_flags_of_its_own(evaluate) -> None:
     pgo, _, _ = evaluate("app.prof", probes=True, training=True)
-    assert pgo["copts"][-5:] == ["-fpseudo-probe-for-profiling", *FRAME_POINTERS, "-O1"]
+    kept = [flag for flag in KEPT_CALLS if not flag.startswith("-W")]
+    assert pgo["copts"][-9:] == ["-fpseudo-probe-for-profiling", *FRAME_POINTERS, *kept, "-O1"]
+    pgo, _, _ = evaluate("app.prof", training=True)
+    assert pgo["copts"][-4:] == [*FRAME_POINTERS, "-O1"]
     pgo, _, _ = evaluate("app.prof", compiler="gcc", training=True)
     assert pgo["copts"] == ["-g1"]
 

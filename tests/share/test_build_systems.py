@@ -98,6 +98,10 @@ def test_a_training_build_lies_apart_and_its_profile_is_used(project, build_syst
     assert checksum(app.trained) == result
     frames = [framed_functions(each) for each in (app.app, app.trained)]
     assert frames[0] < frames[1]
+    ninja = app.trained.parent.glob("build.ninja")  # tells commands that CMake does not
+    said = [built.text, *(file.read_text() for file in ninja)]
+    kept = "-mllvm -enable-tail-merge=0 -mllvm -simplifycfg-sink-common=0 -O1"
+    assert any(kept in text.replace("'", "") for text in said)
     (app.folder / "app.fdata").unlink()
     recording = tmp_path / "training.data"
     training = Training((f"{app.trained} 2",), 1009, emulate=True, call_graph=True)

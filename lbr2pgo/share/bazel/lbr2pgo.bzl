@@ -44,6 +44,9 @@ _FRAME_POINTERS = [
     "-fno-optimize-sibling-calls",
 ]
 
+# With probes: so that calls which are alike stay apart, each with its own.
+_KEPT_CALLS = ["-mllvm", "-enable-tail-merge=0", "-mllvm", "-simplifycfg-sink-common=0"]
+
 _ENDINGS = {
     "--llvm": ".prof",
     "--afdo": ".afdo",
@@ -205,7 +208,7 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
     native.config_setting(name = training, define_values = {"lbr2pgo": "training"})
     return struct(
         copts = lines + numbered + select({
-            training: [] if is_gcc else _FRAME_POINTERS + training_flags,
+            training: [] if is_gcc else _FRAME_POINTERS + (_KEPT_CALLS if probes else []) + training_flags,
             "//conditions:default": use,
         }),
         inputs = [found] if found else [],

@@ -418,8 +418,14 @@ function(_lbr2pgo_train_options target)
             -fno-omit-frame-pointer
             -mno-omit-leaf-frame-pointer
             -fno-optimize-sibling-calls
-            ${LBR2PGO_TRAINING_FLAGS}
         )
+        if(arg_PROBES) # calls that are alike stay apart, each with its own
+            _lbr2pgo_compile_options(
+                "SHELL:-mllvm -enable-tail-merge=0"
+                "SHELL:-mllvm -simplifycfg-sink-common=0"
+            )
+        endif()
+        _lbr2pgo_compile_options(${LBR2PGO_TRAINING_FLAGS})
     endif()
 endfunction()
 

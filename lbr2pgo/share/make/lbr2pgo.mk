@@ -140,10 +140,13 @@ $(warning lbr2pgo: warning: $(LBR2PGO_COMPILER) takes no $(_lbr2pgo-debug): a pl
 _lbr2pgo-debug :=
 endif
 
-# What clang is given in a training build: frame pointers too, for call chains.
+# What clang is given in a training build: frame pointers too, for call chains; with probes, calls
+# that are alike stay apart, each with its own.
 _lbr2pgo-frames := -fno-omit-frame-pointer -mno-omit-leaf-frame-pointer -fno-optimize-sibling-calls
+_lbr2pgo-kept := -mllvm -enable-tail-merge=0 -mllvm -simplifycfg-sink-common=0
 _lbr2pgo-train := $(if $(LBR2PGO_TRAINING),$(if $(filter --llvm,$(_lbr2pgo-form)),$(if \
-    $(_lbr2pgo-debug),$(_lbr2pgo-frames) $(LBR2PGO_TRAINING_FLAGS))))
+    $(_lbr2pgo-debug),$(_lbr2pgo-frames) $(if $(LBR2PGO_PROBES),$(_lbr2pgo-kept)) \
+    $(LBR2PGO_TRAINING_FLAGS))))
 
 # The rule that converts recordings, if there are any.
 define _lbr2pgo-rule
