@@ -23,6 +23,8 @@ DIRECTIVES = {
     "initializedcheck": False,
     # C's division: operands are not negative, and divisors are constants or checked.
     "cdivision": True,
+    # No module has state of its own: what a function is given is all that it works on.
+    "freethreading_compatible": True,
     "show_performance_hints": False,  # all of them say: no bounds checks
     "emit_code_comments": False,  # a quarter of the C
 }

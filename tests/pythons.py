@@ -23,7 +23,8 @@ import debian_python
 from builders.fixtures import ROOT
 
 HOMES = ROOT / "build" / "pythons"
-SUPPORTED = ("3.11", "3.12", "3.13", "3.14")
+SUPPORTED = ("3.11", "3.12", "3.13", "3.14", "3.14t")
+"""3.14t has no global lock; LIEF has no wheel for the one before."""
 FAST = (
     "tests/model", "tests/counting", "tests/support/test_output.py", "tests/api",
     "tests/cli/test_mistakes.py",
@@ -37,24 +38,33 @@ COMPILING = Lock()
 def candidates(version: str) -> Iterator[Path]:
     """Programs that may be an interpreter of a version: pyenv's stand-ins may lead nowhere."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
-    yield from sorted(pyenv.glob(f"versions/{version}*/bin/python{version}"))
+    yield from sorted(pyenv.glob(f"versions/{version.rstrip('t')}*/bin/python{version}"))
     found = shutil.which(f"python{version}")
     if found:
         yield Path(found)
 
 
-def has_all_it_needs(python: Path) -> bool:
-    """Whether it runs, has headers to compile with, and can make environments."""
+def has_all_it_needs(python: Path, is_free: bool) -> bool:
+    """Whether it runs, has headers to compile with, and can make environments.
+
+    Free-threaded ones are installed by the other name, too.
+    """
     script = (
         "import os, sysconfig, venv; "
-        "raise SystemExit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))"
+        f"is_other = bool(sysconfig.get_config_var('Py_GIL_DISABLED')) is not {is_free}; "
+        "has_none = not os.path.exists(sysconfig.get_path('include') + '/Python.h'); "
+        "raise SystemExit(is_other or has_none)"
     )
     return subprocess.run([python, "-c", script], capture_output=True).returncode == 0
 
 
 def find(version: str) -> Path | None:
-    found = next(filter(has_all_it_needs, candidates(version)), None)
-    return found or debian_python.fetch(version, HOMES / f"debian-{version}")
+    is_free = version.endswith("t")
+    for python in candidates(version):
+        if has_all_it_needs(python, is_free):
+            return python
+    # Debian has none that are free-threaded.
+    return None if is_free else debian_python.fetch(version, HOMES / f"debian-{version}")
 
 
 def run(version: str, python: Path) -> tuple[str, int, str]:

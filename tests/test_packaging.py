@@ -139,6 +139,12 @@ def test_one_wheel_serves_all_later_pythons(wheel: Path) -> None:
     assert all(name.endswith(".abi3.so") for name in names if name.endswith(".so"))
 
 
+def test_no_loop_wants_the_global_lock(wheel: Path, source: Path) -> None:
+    """Cython's C says that it is used if it is told so, once, and by default if the source is."""
+    made = [path.read_text() for path in (source / "build" / "cython").rglob("*.c")]
+    assert [text.count("COMPATIBLE Py_MOD_GIL_USED") for text in made] == [1] * len(made) != []
+
+
 def _named(pattern: str) -> set[str]:
     """Files of the package, as paths without an ending."""
     found = (ROOT / "lbr2pgo").rglob(pattern)
