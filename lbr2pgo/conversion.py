@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
-from lbr2pgo.profiles.base import Output
+from lbr2pgo.profiles.base import Output, Written
 from lbr2pgo.profiles.registry import steps
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.replay.recordings import Inputs, read_and_replay, replay_images
@@ -23,11 +23,14 @@ from lbr2pgo.support.counted import counted
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError, Lbr2pgoError
 from lbr2pgo.support.headway import Progress
-from lbr2pgo.support.output import refuse_overwriting, refuse_unwritable
+from lbr2pgo.support.output import may_wait_for_reader, refuse_overwriting, refuse_unwritable
+from lbr2pgo.support.threads import both
 from lbr2pgo.support.timings import Timings
 
 if TYPE_CHECKING:
     from lbr2pgo.evidence.second_look import SecondLook
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,23 +216,55 @@ class _Done:
 
 
 def _write(outputs: Sequence[Output], optional: Sequence[Output], work: Work) -> _Done:
-    """Write one output after the other; one that can't be written keeps no other from it."""
-    done = _Done()
-    for output in (*outputs, *optional):
-        try:
-            said = output.write(work)
-        except Lbr2pgoError as problem:
-            if output in optional:
-                done.notes.append(f"{output.paths[0]} was not written: {problem.headline}")
-            else:
-                done.problems.append(problem)
-            if isinstance(problem, EmptyProfileError):
-                done.tallies.update(problem.tallies)
-        else:
+    """Write all of them; one that can't be written keeps no other from it."""
+    done, every = _Done(), (*outputs, *optional)
+    for output, said in zip(every, _each(every, work), strict=True):
+        if isinstance(said, Written):
             done.written += output.paths
             done.tallies.update(said.tallies)
             done.notes += said.notes
+            continue
+        if output in optional:
+            done.notes.append(f"{output.paths[0]} was not written: {said.headline}")
+        else:
+            done.problems.append(said)
+        if isinstance(said, EmptyProfileError):
+            done.tallies.update(said.tallies)
     return done
+
+
+_Outcome = Written | Lbr2pgoError
+
+
+def _each(outputs: Sequence[Output], work: Work) -> Iterator[_Outcome]:
+    """What becomes of each output: it is written while the next one is made."""
+    if not outputs:
+        return
+    write = _made(outputs[0], work)
+    for output in outputs[1:]:
+        write, said = both(partial(_made, output, work), write)
+        yield said
+    yield write()
+
+
+def _made(output: Output, work: Work) -> Callable[[], _Outcome]:
+    """Make an output. What it gives writes it, and says what became of it.
+
+    What may wait for a reader is written here, in the main thread, which Ctrl-C reaches.
+    """
+    made = _tried(partial(output.made, work))
+    if callable(made) and not any(map(may_wait_for_reader, output.paths)):
+        return partial(_tried, made)
+    outcome = _tried(made) if callable(made) else made
+    return lambda: outcome
+
+
+def _tried(task: Callable[[], T]) -> T | Lbr2pgoError:
+    """What a task gives, or why it can't."""
+    try:
+        return task()
+    except Lbr2pgoError as problem:
+        return problem
 
 
 def _incomplete(

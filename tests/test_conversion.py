@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +20,13 @@ from lbr2pgo.model import waterfall
 from lbr2pgo.model.incomplete import EmptyProfileError, IncompleteError
 from lbr2pgo.profiles.bolt.fdata import derive_fdata as bolt
 from lbr2pgo.profiles.bolt.fdata.format import SAMPLES
+from lbr2pgo.profiles.llvm import text_table
 from lbr2pgo.profiles.llvm.context_forms import STEPS as CONTEXTS
 from lbr2pgo.profiles.registry import formats, steps
 from lbr2pgo.profiles.unsymbolized.format import CONTEXT_RUNS
 from lbr2pgo.sources.text_lines import CHUNK_SIZE
 from lbr2pgo.support.errors import InputError, OutputError
+from lbr2pgo.support.threads import at_most
 from lbr2pgo.support.timings import Timings
 
 FULL = Path("/dev/full")
@@ -184,6 +187,34 @@ def test_what_keeps_fdata_from_being_made_is_told_beside_a_sample_profile(
             ConvertOptions((RECORDING,), PIE, outputs=outputs(fdata=tmp_path / "fdata", llvm=llvm))
         )
     assert llvm.exists()
+
+
+@pytest.mark.parametrize(("threads", "goes_into_a_pipe"), [(2, False), (2, True), (1, False)])
+def test_a_sample_profile_is_written_while_fdata_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, goes_into_a_pipe: bool
+) -> None:
+    """But what may wait for a reader is not: Ctrl-C reaches the main thread alone."""
+    done: list[tuple[str, bool]] = []
+
+    def noting(what: str, does: Callable[..., Any]) -> Callable[..., Any]:
+        def note(*given: Any, **options: Any) -> Any:
+            done.append((what, threading.current_thread() is threading.main_thread()))
+            return does(*given, **options)
+
+        return note
+
+    monkeypatch.setattr(text_table, "write", noting("write", text_table.write))
+    monkeypatch.setattr(bolt, "fdata_from_counts", noting("make", bolt.fdata_from_counts))
+    llvm, read = tmp_path / "llvm", tmp_path / "read"
+    if goes_into_a_pipe:
+        os.mkfifo(llvm)
+    chosen = outputs(llvm=llvm, fdata=tmp_path / "fdata")
+    reader = ["sh", "-c", f"cat {llvm} > {read}"] if goes_into_a_pipe else ["true"]
+    with subprocess.Popen(reader), at_most(threads):
+        convert(ConvertOptions((RECORDING,), PIE, outputs=chosen))
+    assert dict(done) == {"write": threads == 1 or goes_into_a_pipe, "make": True}
+    if threads == 1:
+        assert [what for what, _ in done] == ["write", "make"]
 
 
 def test_fdata_goes_into_a_pipe(tmp_path: Path) -> None:

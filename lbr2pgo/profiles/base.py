@@ -101,6 +101,15 @@ class Output(ABC):
         same.
         """
 
+    def made(self, work: Work) -> Callable[[], Written]:
+        """Make it, and give what writes it, which may be called in another thread.
+
+        That needs nothing but what was made, so that the next output is made meanwhile. Here it
+        has all been done by then. Both raise what `write` raises.
+        """
+        said = self.write(work)
+        return lambda: said
+
     def findings(self, work: Work) -> tuple[Finding[Any], ...]:
         """What it asks of the samples beside counts (`Work.told`)."""
         return ()

@@ -193,9 +193,12 @@ class Flow:
     def executed(self) -> U64:
         """(m,): how many valid fall-throughs cover each instruction."""
         valid = self.judged.valid
-        total = self._sums(self.judged.first[valid], self.judged.runs.count[valid])
+        count = self.judged.runs.count[valid]
+        total = self._sums(self.judged.first[valid], count)
         # A run covers everything from where it starts until, and with, where it ends.
-        total[1:] -= self.ended[:-1]
+        last = self.judged.last[valid]
+        inner = last + 1 < len(total)
+        np.subtract.at(total, last[inner] + 1, count[inner])
         np.cumsum(total, out=total)
         return _read_only(total)
 

@@ -140,6 +140,12 @@ def is_standard_output(path: PathLike) -> bool:
     return _own_stream(os.fspath(path)) == 1
 
 
+def may_wait_for_reader(path: PathLike) -> bool:
+    """Whether it is no file that `write_atomically` would write, but a stream, pipe or device."""
+    name = os.fspath(path)
+    return _own_stream(name) is not None or (os.path.exists(name) and not os.path.isfile(name))
+
+
 def _own_stream(name: str) -> int | None:
     """Descriptor of this process that `name` means, which may be half written already."""
     if name == "-":

@@ -158,13 +158,14 @@ def in_order(
 
 
 def both(one: Callable[[], T], other: Callable[[], Item]) -> tuple[T, Item]:
-    """What two tasks make, at the same time if two threads may work.
+    """What two tasks make, at the same time if two threads may work, else the other first.
 
     >>> both(lambda: 2, lambda: "b")
     (2, 'b')
     """
     if threads() == 1:
-        return one(), other()
+        made_before = other()
+        return one(), made_before
     with ThreadPoolExecutor(1, "lbr2pgo-worker") as pool:
         made = pool.submit(_as_here(other))
         return one(), made.result()

@@ -166,31 +166,43 @@ def _table(
         CallColumns(calls.callee[is_made], calls.count[is_made]),
         len(places.names),
     )
-    made = made_of_each(functions.of, functions.pieces(_PLACES_AT_ONCE))
-    contexts, body, targets = _joined([*made])
+
+    def of(piece: tuple[int, int]) -> tuple[_Columns, _Columns, _Columns]:
+        contexts, rows, targets = map(_columns, functions.of(piece))
+        return contexts, rows, targets
+
+    made = made_of_each(of, functions.pieces(_PLACES_AT_ONCE))
+    contexts, body, targets = _joined(*zip(*made, strict=True))
     return ProfileTable(calls.names, _with_heads(contexts, calls), body, targets)
 
 
+_Columns = dict[str, npt.NDArray[Any]]
+
+
+def _columns(rows: Records) -> _Columns:
+    """Each for itself, as loops take them."""
+    return {name: rows[name].copy() for name in rows.dtype.names or ()}
+
+
 def _joined(
-    parts: Sequence[tuple[Records, Records, Records]],
+    contexts: Sequence[_Columns], rows: Sequence[_Columns], calls: Sequence[_Columns]
 ) -> tuple[Contexts, Body, CallTargets]:
-    """What was made of functions, one part behind the other."""
+    """What was made of functions, one part behind the other; of the parts nothing is left."""
     contexts_before = rows_before = 0
-    for contexts, rows, calls in parts:
-        contexts["parent"][contexts["parent"] >= 0] += contexts_before
-        rows["context"] += contexts_before
-        calls["row"] += rows_before
-        contexts_before += len(contexts)
-        rows_before += len(rows)
-    made, body, targets = (_columns(each) for each in zip(*parts, strict=True))
+    for context, row, call in zip(contexts, rows, calls, strict=True):
+        context["parent"][context["parent"] >= 0] += contexts_before
+        row["context"] += contexts_before
+        call["row"] += rows_before
+        contexts_before += len(context["parent"])
+        rows_before += len(row["context"])
+    made, body, targets = map(_behind_each_other, (contexts, rows, calls))
     head = np.zeros(contexts_before, np.uint64)
     return Contexts(**made, head=head), Body(**body), CallTargets(**targets)
 
 
-def _columns(parts: Sequence[Records]) -> dict[str, npt.NDArray[Any]]:
-    """Each for itself, of all parts, as loops take them."""
-    names = parts[0].dtype.names or ()
-    return {name: np.concatenate([part[name] for part in parts]) for name in names}
+def _behind_each_other(parts: Sequence[_Columns]) -> _Columns:
+    """Columns of all parts, which are taken out of them: all together are large."""
+    return {name: np.concatenate([part.pop(name) for part in parts]) for name in list(parts[0])}
 
 
 def _with_heads(contexts: Contexts, calls: _PlacedCalls) -> Contexts:

@@ -47,11 +47,15 @@ def counted_code(
     ranges = functions.ranges.take(rows_of_owners)
     sources = calls.source[calls.has_source]
     table = program.instructions_with(distinct(np.concatenate((ranges.start, sources))))
-    count = np.zeros(len(table), dtype=np.uint64)
-    count[table.index_of(flow.instructions.address)] = flow.executed
+    count = flow.executed
+    if table is not flow.instructions:
+        count = np.zeros(len(table), dtype=np.uint64)
+        count[table.index_of(flow.instructions.address)] = flow.executed
     is_body = (count > 0) | _in_ranges(table.address, ranges)
-    is_call = among(table.address, np.sort(sources))
-    rows = is_body | is_call
+    called = table.index_of(sources)
+    is_told = is_body.copy()
+    is_told[called[called >= 0]] = True
+    rows = slice(None) if is_told.all() else is_told  # of a large program columns are large
     code = CountedCode(table.address[rows], table.size[rows], count[rows], is_body[rows])
     return _with_external(code) if EXTERNAL in sources else code
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -106,15 +106,17 @@ class LlvmOutput(Output):
 
     def write(self, work: Work) -> Written:
         """See `Output`."""
+        return self.made(work)()
+
+    def made(self, work: Work) -> Callable[[], Written]:
+        """See `Output`."""
         refuse_without_runs(work, "clang")
         by_probes = self._is_by_probes(work)
         is_by_context = self._is_by_context(work)
-        write = self._write_contexts if is_by_context else self._write_flat
-        return write(work, by_probes=by_probes)
+        made = self._made_by_context if is_by_context else self._made_flat
+        return made(work, by_probes=by_probes)
 
-    def _write_flat(self, work: Work, *, by_probes: bool) -> Written:
-        from lbr2pgo.profiles.llvm.density import table_density, verdict
-
+    def _made_flat(self, work: Work, *, by_probes: bool) -> Callable[[], Written]:
         found = work.once(probed if by_probes else correlated)
         tallies = {**found.tallies, "llvm_runs": found.tallies["runs_located"]}
         table = found.table
@@ -128,17 +130,11 @@ class LlvmOutput(Output):
             from lbr2pgo.profiles.llvm.vtables import with_vtables
 
             table = with_vtables(table, work)
-        with work.writing("sample profile"):
-            self._write_table(table, work)
-        notes = tuple(_notes(work, by_probes=by_probes))
-        if not work.found.is_inferred:  # else counts are no samples
-            notes = (*notes, f"{self.path}: {verdict(table_density(table))}")
-        return Written(tallies, notes)
+        says_density = not work.found.is_inferred  # else counts are no samples
+        return self._writing(table, work, tallies, by_probes=by_probes, says_density=says_density)
 
-    def _write_contexts(self, work: Work, *, by_probes: bool) -> Written:
+    def _made_by_context(self, work: Work, *, by_probes: bool) -> Callable[[], Written]:
         from lbr2pgo.profiles.llvm import context_forms
-        from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
-        from lbr2pgo.profiles.llvm.density import table_density, verdict
 
         profile = context_forms.context_profile(
             work, self.max_context_depth, self.max_recursion, by_probes=by_probes,
@@ -151,11 +147,23 @@ class LlvmOutput(Output):
             _count_lost(tallies, "llvm_context_runs", *runs, work)
         if not len(profile):
             raise _nothing(tallies, by_probes=by_probes)
-        with work.writing("sample profile"):
-            self._write_table(profile, work)
-        table = profile.apart() if isinstance(profile, ContextProfile) else profile
-        density = f"{self.path}: {verdict(table_density(table))}"
-        return Written(tallies, (*_notes(work, by_probes=by_probes), density))
+        return self._writing(profile, work, tallies, by_probes=by_probes, says_density=True)
+
+    def _writing(
+        self, made: ProfileTable | ContextProfile, work: Work, tallies: Mapping[str, int],
+        *, by_probes: bool, says_density: bool,
+    ) -> Callable[[], Written]:  # fmt: skip
+        """What writes a profile that was made, and may say how dense it is."""
+        symbols = _symbols(work, by_probes=by_probes) if self.symbol_list else None
+        notes = tuple(_notes(work, by_probes=by_probes))
+
+        def write() -> Written:
+            with work.writing("sample profile"):
+                self._write_table(made, symbols, is_exact=work.is_exact)
+            density = (f"{self.path}: {_density(made)}",) if says_density else ()
+            return Written(tallies, (*notes, *density))
+
+        return write
 
     def _is_by_context(self, work: Work) -> bool:
         """Raises OutputError if contexts are asked for that samples don't tell."""
@@ -189,7 +197,10 @@ class LlvmOutput(Output):
             raise OutputError(f"no sample profile was written: {work.debug.missing_reason}")
         return False
 
-    def _write_table(self, table: ProfileTable | ContextProfile, work: Work) -> None:
+    def _write_table(
+        self, table: ProfileTable | ContextProfile, symbols: frozenset[str] | None,
+        *, is_exact: bool,
+    ) -> None:  # fmt: skip
         if self.form == "text" and not (self.stable or self.vtables):
             from lbr2pgo.profiles.llvm import text_table
 
@@ -199,15 +210,22 @@ class LlvmOutput(Output):
         if self.form == "text":
             from lbr2pgo.profiles.llvm import stable, text
 
-            is_rounded = self.stable and not work.is_exact
+            is_rounded = self.stable and not is_exact
             profile = stable.in_steps(profile) if is_rounded else profile
             text.write(profile, self.path, by_name=self.stable)
             return
         from lbr2pgo.profiles.llvm import extbinary
 
-        if self.symbol_list:
-            profile.symbols = _symbols(work, by_probes=profile.is_probe_based)
+        profile.symbols = symbols
         extbinary.write(profile, self.path, extbinary.Options(md5_names=self.md5_names))
+
+
+def _density(made: ProfileTable | ContextProfile) -> str:
+    from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
+    from lbr2pgo.profiles.llvm.density import table_density, verdict
+
+    table = made.apart() if isinstance(made, ContextProfile) else made
+    return verdict(table_density(table))
 
 
 def _nothing(tallies: Mapping[str, int], *, by_probes: bool) -> EmptyProfileError:

@@ -37,8 +37,9 @@ from lbr2pgo.program.dwarf.variables import StaticVariables, static_variables
 from lbr2pgo.support.addresses import ImageAddresses
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.dataclass import dataclass
-from lbr2pgo.support.distinct import distinct
+from lbr2pgo.support.distinct import distinct, inverse
 from lbr2pgo.support.intervals import numbers_in
+from lbr2pgo.support.tables import is_ascending
 from lbr2pgo.support.threads import MANY, distribute, threads
 
 GroupT = TypeVar("GroupT")
@@ -176,19 +177,20 @@ class Symbolizer:
         What was read of a large program would be most of the memory, so nothing is kept: this
         is asked once, of all that ran.
         """
-        ascending, rows = _in_order(addresses)
+        if not is_ascending(addresses, repeats=True):
+            order = np.argsort(addresses, kind="stable")
+            found, place = self.places(addresses[order])
+            return found, place[inverse(order)]
         is_first = np.ones(len(addresses), np.bool_)
 
         def scoped(read: _Read) -> ScopeGroup:
             is_first[read.rows] = kept = _are_first_at_place(read)
             return self._scoped(read, kept)
 
-        groups = self._groups(ascending, self._read_line_table, scoped)
+        groups = self._groups(addresses, self._read_line_table, scoped)
         place = np.cumsum(is_first) - 1
         groups = [group._replace(rows=place[group.rows]) for group in groups]
-        found = assemble_places(groups, int(is_first.sum()))
-        place[rows] = place.copy()
-        return found, place
+        return assemble_places(groups, int(is_first.sum())), place
 
     def _groups(
         self,
