@@ -80,7 +80,6 @@ TESTED_AS_A_WHOLE = {
     "profiles/llvm/extbinary_reader.py": "profiles/llvm/test_extbinary.py",
     "profiles/llvm/stale_samples.py": "profiles/test_staleness.py",
     "profiles/counts/parquet_counts.py": "sources/test_parquet_counts.py",
-    "profiles/propeller/block_layout.py": "profiles/propeller/test_files.py",
     "program/code/aarch64.py": "program/code/test_instructions.py",
     "program/code/x86.py": "program/code/test_instructions.py",
     "program/code/x86_lengths.py": "program/code/test__x86_lengths.py",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -11,10 +12,15 @@ from lbr2pgo.profiles.linker.function_order import FunctionCalls, by_calls
 from lbr2pgo.profiles.propeller.block_flow import JUMPS, BlockEdges, BlockFlow, containing
 from lbr2pgo.program.block_map import BlockMap
 from lbr2pgo.replay.replay import Flow
-from lbr2pgo.support.arrays import I64, Bools
+from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import last_at_or_below, offsets_of
 from lbr2pgo.support.sums import add_at, multiplied
 from lbr2pgo.support.tables import Tabular, same_length, seal
+from lbr2pgo.support.threads import made_of_each
+
+_BLOCKS_AT_ONCE = 1 << 13
+"""Of functions with so many, about, a thread lays the blocks out together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +43,12 @@ class Layout(Tabular):
 
 def lay_out(flow: Flow, blocks: BlockMap, found: BlockFlow) -> Layout:
     """Lay out what ran: hot blocks by ext-TSP, functions by who calls whom."""
-    from lbr2pgo.profiles.propeller._ext_tsp import layout
-
     hot = _hot_blocks(blocks, found)
     edges = _among(found.edges, hot, len(blocks))
     begins = np.flatnonzero(np.diff(blocks.function[hot], prepend=-1))
     function = blocks.function[hot[begins]]
     offsets = np.append(begins, len(hot))
-    edge_offsets = np.searchsorted(edges.source, offsets)
-    inner = layout(
-        offsets, blocks.size[hot], found.count[hot], edge_offsets, edges.source, edges.target,
-        edges.count,
-    )  # fmt: skip
+    inner = within_functions(offsets, blocks.size[hot], found.count[hot], edges)
     order = _order(flow, blocks, found, hot, function)
     number = np.bincount(blocks.function, minlength=len(blocks.entry))
     lengths = np.diff(offsets)
@@ -61,6 +61,27 @@ def lay_out(flow: Flow, blocks: BlockMap, found: BlockFlow) -> Layout:
         blocks=hot[inner[rows]],
         has_cold=number[function[order]] > lengths[order],
     )
+
+
+def within_functions(offsets: I64, size: U64, count: U64, edges: BlockEdges) -> I64:
+    """(b,): blocks in their new order, function by function, some functions in each thread."""
+    from lbr2pgo.profiles.propeller._ext_tsp import layout
+
+    edge_offsets = np.searchsorted(edges.source, offsets)
+
+    def laid(functions: tuple[int, int]) -> I64:
+        own = slice(functions[0], functions[1] + 1)
+        begin, end = offsets[own][[0, -1]].tolist()
+        led = slice(*edge_offsets[own][[0, -1]].tolist())
+        order: I64 = begin + layout(
+            offsets[own] - begin, size[begin:end], count[begin:end], edge_offsets[own] - led.start,
+            edges.source[led] - begin, edges.target[led] - begin, edges.count[led],
+        )  # fmt: skip
+        return order
+
+    cuts = distinct(np.searchsorted(offsets, np.arange(0, offsets[-1], _BLOCKS_AT_ONCE)))
+    parts = pairwise([*cuts.tolist(), len(offsets) - 1])
+    return np.concatenate([offsets[:0], *made_of_each(laid, parts)])
 
 
 def _hot_blocks(blocks: BlockMap, found: BlockFlow) -> I64:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -156,10 +157,10 @@ def _total(cluster: Cluster) -> tuple[str, ...]:
     return () if cluster.total is None else (f"# {cluster.total} blocks",)
 
 
-def write_order(found: Sequence[Cluster], path: Path) -> None:
-    """Write what the linker reads: hot parts, then the cold ones, by all names."""
-    hot = (name for each in found for name in each.names)
-    cold = (f"{name}.cold" for each in found if each.has_cold for name in each.names)
+def write_order(names: Sequence[Sequence[str]], has_cold: Sequence[bool], path: Path) -> None:
+    """Write what the linker reads: hot parts, then the cold ones, by all names of each function."""
+    hot = (name for own in names for name in own)
+    cold = (f"{name}.cold" for own in compress(names, has_cold) for name in own)
     _write(dict.fromkeys((*hot, *cold)), path)
 
 

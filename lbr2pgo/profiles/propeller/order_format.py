@@ -30,7 +30,8 @@ class PropellerOrderOutput(Output):
 
         laid = work.once(laid_out)
         with work.writing("Propeller's order"):
-            write_order(laid.clusters(), self.path)
+            names = [own.names for own in laid.names]
+            write_order(names, laid.layout.has_cold.tolist(), self.path)
         return Written(laid.tallies)
 
 

@@ -41,12 +41,12 @@ def test_a_file_stands_where_a_name_is_not_enough(tmp_path: Path) -> None:
     assert (tmp_path / "cc").read_text().split("\n")[1:4] == ["m a.c", "f f", "c 0"]
     write_clusters(shared, tmp_path / "cc", 0)
     assert (tmp_path / "cc").read_text().split("\n")[:2] == ["!f M=a.c", "!!0"]
-    write_order(shared, tmp_path / "ld")
+    write_order([("f",), ("f",)], [True, True], tmp_path / "ld")
     assert (tmp_path / "ld").read_text().split() == ["f", "f.cold"]
 
 
 def test_the_linker_gets_hot_parts_before_cold_ones(tmp_path: Path) -> None:
-    write_order(FOUND, tmp_path / "ld")
+    write_order([each.names for each in FOUND], [True, False], tmp_path / "ld")
     assert (tmp_path / "ld").read_text().split() == ["f", "alias", "g", "f.cold", "alias.cold"]
 
 
