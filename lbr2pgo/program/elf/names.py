@@ -61,9 +61,7 @@ class Names(Sequence[str]):
 
     def all_raw(self) -> list[bytes]:
         """All names as they are in the file."""
-        start = np.where(self.offset < 0, len(self.table), self.offset)
-        ends = self._ends
-        end = ends[np.searchsorted(ends, start)]
+        start, end = self._bounds
         table = self.table
         return [table[a:b] for a, b in zip(start.tolist(), end.tolist(), strict=True)]
 
@@ -100,10 +98,23 @@ class Names(Sequence[str]):
     def rows_of(self, wanted: Collection[bytes]) -> dict[bytes, list[int]]:
         """Rows of each of the names that there are, ascending."""
         found: dict[bytes, list[int]] = {}
-        for row, name in enumerate(self.all_raw() if wanted else ()):
-            if name in wanted:
+        if not wanted:
+            return found
+        start, end = self._bounds
+        rows = np.flatnonzero(np.isin(end - start, [*{len(name) for name in wanted}]))
+        for row, a, b in zip(
+            *(each.tolist() for each in (rows, start[rows], end[rows])), strict=True
+        ):
+            if (name := self.table[a:b]) in wanted:
                 found.setdefault(name, []).append(row)
         return found
+
+    @property
+    def _bounds(self) -> tuple[I64, I64]:
+        """Where each name begins and ends; those without one are empty."""
+        start = np.where(self.offset < 0, len(self.table), self.offset)
+        ends = self._ends
+        return start, ends[np.searchsorted(ends, start)]
 
     @property
     def _ends(self) -> I64:

@@ -281,21 +281,22 @@ def _fdata(edges: list[FdataEdges], functions: BinaryFunctions, *, bolted: bool)
          (to_function + 1).astype(np.uint64), to_offset],
         [np.concatenate([e.mispredicted for e in edges]), np.concatenate([e.count for e in edges])],
     )  # fmt: skip
-    used, places = np.unique(np.concatenate([keys[0], keys[2]]), return_inverse=True)
+    is_used = np.zeros(len(functions) + 1, np.bool_)  # the first one stands for none
+    is_used[keys[0]] = is_used[keys[2]] = True
+    used, place = np.flatnonzero(is_used), np.cumsum(is_used, dtype=np.int32) - np.int32(1)
     names = tuple(functions.name(i - 1) if i else UNKNOWN for i in used.tolist())
     said = names
     if bolted:
         said = tuple(functions.names_with_files[i - 1] if i else UNKNOWN for i in used.tolist())
-    half = len(keys[0])
     return in_bolt_order(
         Fdata(
             said,
             branches=FdataBranches(
                 (keys[0] > 0).astype(np.uint8),
-                places[:half].astype(np.int32),
+                place[keys[0]],
                 keys[1],
                 (keys[2] > 0).astype(np.uint8),
-                places[half:].astype(np.int32),
+                place[keys[2]],
                 keys[3],
                 mispredicted,
                 count,
