@@ -13,6 +13,11 @@ class Goal:
     cycles: float
     code: float
 
+    @property
+    def weighs_code(self) -> bool:
+        """Whether larger code has to pay, at all."""
+        return self.code > 0
+
     def cost(self, cycles: float, code: float) -> float:
         """Of a build, by both as ratios to another one, whose cost is 1.
 

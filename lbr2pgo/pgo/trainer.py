@@ -182,7 +182,10 @@ class Trainer:
     def _output(self, profile: Path) -> Output:
         if self._options.compiler == "gcc":
             return AfdoOutput(profile, version=afdo_version(os.environ))
-        return LlvmOutput(profile, stable=self._options.stable)
+        if self._options.stable or not self._options.goal.weighs_code:
+            return LlvmOutput(profile, stable=self._options.stable)
+        # What never ran is made for size then; text can't say that of a function.
+        return LlvmOutput(profile, form="extbinary", symbol_list=True)
 
     def _density(self) -> float:
         written = read_written(self._work.profile)

@@ -16,6 +16,7 @@ from builders.outputs import held
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.pgo.built_code import same_code
+from lbr2pgo.pgo.goal import GOALS
 from lbr2pgo.pgo.loop import Loop
 from lbr2pgo.pgo.steps import NoProbesError
 from lbr2pgo.pgo.training import Training
@@ -240,6 +241,36 @@ def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop:
     plain, rebuilt = loop(train=Training(("./app 2",), 1009, True, call_graph=True)).run()
     assert "!Attributes" in Path("work/app.prof").read_text()
     assert rebuilt.counted.totals.taken < plain.counted.totals.taken
+
+
+UNRUN = "\nint idle(int n) { return n * n; }\n"
+UNKNOWN = "-1"
+
+
+@pytest.mark.parametrize(
+    ("asked", "known"),
+    [
+        ({"goal": GOALS["size"]}, "0"),
+        ({"goal": GOALS["balanced"]}, "0"),
+        ({}, UNKNOWN),
+        ({"goal": GOALS["size"], "stable": True}, UNKNOWN),  # text, which holds no list of symbols
+    ],
+)
+def test_who_wants_small_code_tells_the_compiler_what_never_ran_but_not_of_what_is_new(
+    loop: MakeLoop, asked: dict[str, Any], known: str
+) -> None:
+    source = Path("interp.c")
+    source.write_text(source.read_text() + UNRUN)
+    loop(**asked, last="convert").run()
+    source.write_text(source.read_text() + UNRUN.replace("idle", "later"))
+    words = "clang-22 -O2 -g -fdebug-info-for-profiling -fprofile-sample-use=work/app.prof"
+    subprocess.run([*words.split(), "-S", "-emit-llvm", source], check=True)
+    code = Path("interp.ll").read_text()
+    counts = dict(re.findall(r'^(!\d+) = !\{!"function_entry_count", i64 (-?\d+)\}', code, re.M))
+    found = dict(re.findall(r"^define .* @(\w+)\(.* !prof (!\d+) ", code, re.M))
+    assert counts[found["idle"]] == known
+    assert counts[found["later"]] == UNKNOWN
+    assert int(counts[found["main"]]) > 0
 
 
 def test_contexts_are_of_no_use_to_bolt(loop: MakeLoop, tool: Callable[[str], str]) -> None:
