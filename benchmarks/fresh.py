@@ -1,21 +1,20 @@
 """What `lbr2pgo pgo` has of instrumentation's gain, on programs that nobody had looked at before.
 
-``python benchmarks/fresh.py FOLDER [--program NAME...] [--quick | --sizes]``
+``python benchmarks/fresh.py [--group met] FOLDER [--program NAME...] [--no-times]``
 
-The rule: eight programs, half in C and half in C++, from source packages of PyPI, none of which any
-document, test or benchmark of this project had named; each builds in minutes, does the same in each
-run, and has a use on its own or by a driver of a few lines (benchmarks/programs/fresh). They and
-their inputs were written down before the first of them was profiled, and none is left out for its
-result: picosat, cmark-gfm, lexbor and tree-sitter in C, edlib, libsass, simdjson and Clipper in
-C++. How often a judging run goes over its input was set afterwards, so that it lasts long enough to
-be timed.
+The rule for the group is in `programs_fresh.py`, which is replaced for each release: rules of `pgo`
+that are made after looking at its programs make them ones that were met, which are those of
+`programs_met.py`. They and their inputs are written down before the first of them is profiled, and
+none is left out for its result.
 
 Each is built three times at -O2 by clang 22: plainly, with the counters of an instrumented build,
 and by `lbr2pgo pgo` as it is if it is told nothing (what it would measure is left out). Both learn
 from the same runs. Three runs on other input judge: instructions and taken branches are exact
 counts, user times are taken in turns. A share is of what counters take away from the plain build,
-in the geometric mean over the three runs; "-" where that is less than a hundredth. FOLDER keeps
-sources, builds and figures: what is there is not made again. It wants clang 22, make and npm.
+in the geometric mean over the three runs; "-" where that is less than a hundredth. FOLDER, one a
+group, keeps sources, builds and figures: what is there is not made again. `--no-times` leaves times
+to when the machine has nothing else to do; a later call adds them. It wants clang 22, make, npm and
+Debian's source packages (a line deb-src).
 
 With --sizes, what counters gain is counted with and without the sizes of memory that is copied and
 set, which they know and no sample of branches does.
@@ -26,22 +25,32 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import geometric_mean, mean
 
 import numpy as np
-from fresh_programs import PACKAGES, PROGRAMS, SOURCES, Program, make_inputs
+from fresh_programs import SOURCES, Group, Program
+from programs_fresh import FRESH
+from programs_met import MET
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 
 from lbr2pgo.pgo.measure import Measured, text_size
 from lbr2pgo.pgo.measurements import measure_programs
 from lbr2pgo.pgo.results import share_saved
-from lbr2pgo.pgo.timing import FEWEST_RUNS, Interval, Rounds, median_interval
+from lbr2pgo.pgo.timing import (
+    FEWEST_RUNS,
+    NOT_TIMED,
+    Interval,
+    Rounds,
+    median_interval,
+    time_in_turns,
+)
 from lbr2pgo.support.arrays import F64
 
 SAMPLED = "sampled"
@@ -55,7 +64,10 @@ CXX = clang++-22
 CPPFLAGS = -w {flags}
 app: {objects}
 \t{linker} $(LDFLAGS) -o $@ $^ {libraries}
+%.o: %.cxx
+\t$(COMPILE.cc) -o $@ $<
 """
+GROUPS = {"fresh": FRESH, "met": MET}
 MAKE = f"make -B -j{len(os.sched_getaffinity(0))}"
 
 
@@ -66,7 +78,7 @@ class Run:
     instructions: int
     taken: int
     seconds: Sequence[float]
-    """User time of each round."""
+    """User time of each round, if it was timed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +105,15 @@ class Figures:
         """Of pgo's code, beside that of another build."""
         return self.text[SAMPLED] / self.text[beside]
 
-    def time(self, beside: str) -> Interval:
-        """Of pgo's user time: of a round, the geometric mean over the inputs."""
+    @property
+    def is_timed(self) -> bool:
+        """Whether it has times."""
+        return all(run.seconds for runs in self.runs for run in runs.values())
+
+    def time(self, beside: str) -> Interval | None:
+        """Of pgo's user time: of a round, the geometric mean over the inputs; None if not timed."""
+        if not self.is_timed:
+            return None
         ratios = [np.array(run[SAMPLED].seconds) / run[beside].seconds for run in self.runs]
         rounds: F64 = np.exp(np.mean(np.log(ratios), axis=0))
         return median_interval(rounds)
@@ -110,21 +129,21 @@ class Study:
         )
 
     def figures(self, rounds: int) -> Figures:
-        """Measured, unless they are there."""
+        """Counted, and if there are rounds timed, unless that was done."""
         file = Path(FIGURES)
-        if not file.exists():
-            self.build(BUILDS)
-            runs = [self._run(words, rounds) for words in self.judged]
-            text = {build: text_size(Path(build)) for build in BUILDS}
-            file.write_text(json.dumps(asdict(Figures(self._program.name, text, runs)), indent=1))
-        return loaded(file)
+        found = loaded(file) if file.exists() else self._counted()
+        if rounds and not found.is_timed:
+            timed = zip(found.runs, self.judged, strict=True)
+            found = replace(found, runs=[self._timed(runs, words, rounds) for runs, words in timed])
+        file.write_text(json.dumps(asdict(found), indent=1))
+        return found
 
     def sizes(self) -> list[str]:
         """What is left of the plain build's instructions and taken branches, by counters."""
         self.build(COUNTED)
         programs = [f"./{build}" for build in COUNTED]
         runs = [
-            measure_programs(programs, words, Rounds(0), None).programs for words in self.judged
+            measure_programs(programs, words, NOT_TIMED, None).programs for words in self.judged
         ]
         return [self._program.name, *(
             f"{geometric_mean(_ratio(run[build], run[0], of) for run in runs):.4f}"
@@ -145,9 +164,9 @@ class Study:
 
     def _write_makefile(self) -> None:
         files = self._program.files()
-        is_plus = any(file.suffix in (".cc", ".cpp") for file in files)
+        is_plus = any(file.suffix in (".cc", ".cpp", ".cxx") for file in files)
         text = MAKEFILE.format(
-            flags=self._program.flags.replace("$S", str(SOURCES)),
+            flags=self._program.flags_of_paths(),
             objects=" ".join(str(file.with_suffix(".o")) for file in files),
             linker="$(CXX)" if is_plus else "$(CC)",
             libraries=self._program.libraries,
@@ -176,12 +195,36 @@ class Study:
             words = (*LBR2PGO, "pgo", *built, *train, "--to-step", "rebuild")
             subprocess.run(words, check=True, stdout=log, stderr=log, env=environment(""))
 
-    def _run(self, words: Sequence[str], rounds: int) -> dict[str, Run]:
-        found = measure_programs([f"./{build}" for build in BUILDS], words, Rounds(rounds), None)
+    def _counted(self) -> Figures:
+        self.build(BUILDS)
+        runs = [self._count(words) for words in self.judged]
+        return Figures(
+            self._program.name, {build: text_size(Path(build)) for build in BUILDS}, runs
+        )
+
+    def _count(self, words: Sequence[str]) -> dict[str, Run]:
+        found = measure_programs([f"./{build}" for build in BUILDS], words, NOT_TIMED, None)
         for each in found.programs:
             if each.counted.exit_code or each.counted.output != found.programs[0].counted.output:
                 raise SystemExit(f"{self._program.name}: {each.name} does other work: {words}")
         return dict(zip(BUILDS, map(run_of, found.programs), strict=True))
+
+    def _timed(self, runs: dict[str, Run], words: Sequence[str], rounds: int) -> dict[str, Run]:
+        commands = [(f"./{build}", *words) for build in BUILDS]
+        times = time_in_turns(
+            lambda number: user_time(commands[number]), len(commands), Rounds(rounds)
+        )
+        return {
+            build: replace(runs[build], seconds=each.tolist())
+            for build, each in zip(BUILDS, times.T, strict=True)
+        }
+
+
+def user_time(command: Sequence[str]) -> float:
+    """Seconds of a run."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    call(*command)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def expanded(words: str) -> list[str]:
@@ -206,7 +249,7 @@ def made(flags: str) -> None:
 def run_of(measured: Measured) -> Run:
     """What is kept of it."""
     totals = measured.counted.totals
-    return Run(totals.instructions, totals.taken, measured.seconds.tolist())
+    return Run(totals.instructions, totals.taken, [])
 
 
 def _ratio(measured: Measured, base: Measured, of: str) -> float:
@@ -235,11 +278,12 @@ def rows(found: Sequence[Figures]) -> Iterator[list[str]]:
         saved = " / ".join(f"{1 - each.cost(INSTRUMENTED, of):.1%}" for of in COUNTS)
         shares = [percent(each.share(of)) for of in COUNTS]
         sizes = [f"{each.size(other):.3f}" for other in OTHERS]
-        times = map(each.time, OTHERS)
-        yield [each.program, saved, *shares, *sizes, *map(interval, times)]
+        yield [each.program, saved, *shares, *sizes, *(interval(each.time(of)) for of in OTHERS)]
     shares = [summary([each.share(of) for each in found]) for of in COUNTS]
     sizes = [worst([each.size(other) for each in found]) for other in OTHERS]
-    medians = [worst([each.time(other).median for each in found]) for other in OTHERS]
+    medians = [
+        worst([time.median for each in found if (time := each.time(other))]) for other in OTHERS
+    ]
     yield ["mean (lowest share, highest ratio)", "", *shares, *sizes, *medians]
 
 
@@ -248,9 +292,9 @@ def percent(share: float | None) -> str:
     return "-" if share is None else f"{share:.0%}"
 
 
-def interval(ratio: Interval) -> str:
-    """A median, and where the true one is."""
-    return f"{ratio.median:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
+def interval(ratio: Interval | None) -> str:
+    """A median, and where the true one is, if there is one."""
+    return "-" if ratio is None else f"{ratio.median:.3f} ({ratio.low:.3f} to {ratio.high:.3f})"
 
 
 def summary(shares: Sequence[float | None]) -> str:
@@ -260,11 +304,11 @@ def summary(shares: Sequence[float | None]) -> str:
 
 
 def worst(ratios: Sequence[float]) -> str:
-    """The geometric mean and the highest."""
-    return f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})"
+    """The geometric mean and the highest of those that there are."""
+    return f"{geometric_mean(ratios):.3f} ({max(ratios):.3f})" if ratios else "-"
 
 
-def programs_in(folder: Path, names: Sequence[str]) -> Iterator[Program]:
+def programs_in(folder: Path, group: Group, names: Sequence[str]) -> Iterator[Program]:
     """Those of these names, each in its own folder, which is the working directory until the next.
 
     Sources and inputs are fetched and made if they are not there.
@@ -273,11 +317,11 @@ def programs_in(folder: Path, names: Sequence[str]) -> Iterator[Program]:
     sources = folder / SOURCES.name
     sources.mkdir(parents=True, exist_ok=True)
     os.chdir(sources)
-    for package in PACKAGES:
+    for package in group.packages:
         package.fetch()
     os.chdir(folder)
-    make_inputs()
-    for program in PROGRAMS:
+    group.make_inputs()
+    for program in group.programs:
         if program.name in names:
             (folder / program.name).mkdir(exist_ok=True)
             os.chdir(folder / program.name)
@@ -288,17 +332,19 @@ def main() -> None:
     """Fetch, build, measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
-    names = [program.name for program in PROGRAMS]
+    parser.add_argument("--group", choices=GROUPS, default="fresh", help="fresh if not given")
+    names = [program.name for group in GROUPS.values() for program in group.programs]
     parser.add_argument("--program", nargs="+", choices=names, default=names)
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--quick", action="store_true", help="time as few rounds as may be")
+    how.add_argument("--no-times", action="store_true", help="build and count only")
     how.add_argument("--sizes", action="store_true", help="count what sizes of copies gain")
     args = parser.parse_args()
-    chosen = map(Study, programs_in(args.folder, args.program))
+    chosen = map(Study, programs_in(args.folder, GROUPS[args.group], args.program))
     if args.sizes:
         table = [SIZES, *(study.sizes() for study in chosen)]
     else:
-        rounds = FEWEST_RUNS if args.quick else ROUNDS
+        rounds = 0 if args.no_times else FEWEST_RUNS if args.quick else ROUNDS
         table = [HEADINGS, *rows([study.figures(rounds) for study in chosen])]
     for row in (table[0], ["---"] * len(table[0]), *table[1:]):
         print(f"| {' | '.join(row)} |")

@@ -2,7 +2,7 @@
 
 ``python benchmarks/front_end.py [--model PRESET] [--runs N] FOLDER [--program NAME...]``
 
-The programs are those of `fresh.py`, in a folder of its kind; each is built in the ways of
+The programs are those that `fresh.py` met, in a folder of its kind; each is built in the ways of
 `RANKED`, which are kept there, and run with the input of its first judging run. Prints a row a
 build, with ratios to the program's plain build, and Spearman's rank correlation with time: of
 cycles, and of what else could stand for them. Builds that have the same code count once.
@@ -21,7 +21,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from fresh import expanded, programs_in
-from fresh_programs import PROGRAMS, SOURCES, Program
+from fresh_programs import Program
+from programs_met import MET
 from which_profile import INSTRUMENTED, PLAIN, Bench, Builds
 
 from lbr2pgo.pgo.built_code import code_digest
@@ -55,7 +56,7 @@ def builds_of(program: Program) -> list[Path]:
     """In the working directory, the program's: the plain one first, each code once."""
     folder = Path("ranked").absolute()
     folder.mkdir(exist_ok=True)
-    flags = shlex.split(program.flags.replace("$S", str(SOURCES)) + f" -w {program.libraries}")
+    flags = shlex.split(program.flags_of_paths() + f" -w {program.libraries}")
     sources, train = list(map(str, program.files())), expanded(program.train[0])
     made = Builds(Bench(folder, sources, flags, train, ()))
     by_code = {code_digest(path): path for path in map(made.get, reversed(RANKED))}
@@ -130,14 +131,14 @@ def main() -> None:
     parser.add_argument("--model", default="zen4", choices=PRESETS)
     parser.add_argument("--runs", type=int, default=25, help="rounds of native runs")
     parser.add_argument("folder", type=Path)
-    names = [program.name for program in PROGRAMS]
+    names = [program.name for program in MET.programs]
     parser.add_argument("--program", nargs="+", choices=names, default=names)
     parser.add_argument("--no-times", action="store_true", help="build, and take cycles, only")
     args = parser.parse_args()
     print(f"| program | build | time | 95 % | {' | '.join(COSTS)} |")
     print(f"| --- | --- | --- | --- |{' --- |' * len(COSTS)}")
     rows: list[Row] = []
-    for program in programs_in(args.folder, args.program):
+    for program in programs_in(args.folder, MET, args.program):
         builds, words = builds_of(program), expanded(program.judged[0])
         cycles = cycles_of(builds, words, args.model)
         if args.no_times:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from fresh_programs import PACKAGES as FRESH
 from fresh_programs import Package
+from programs_met import MET
 from which_profile import call
 
 PACKAGES = (
@@ -19,7 +19,7 @@ PACKAGES = (
     Package("llvm-toolchain-14", "1:14.0.6-12",
             "d9bce5f42381d781e273c724db1ab0acd66259bf2782b79891664dbf1953d22c", "apt"),
     # Only inputs are from these.
-    *(each for each in FRESH if each.name in ("cmarkgfm", "pycosat")),
+    *(each for each in MET.packages if each.name in ("cmarkgfm", "pycosat")),
 )  # fmt: skip
 
 

@@ -60,3 +60,44 @@ def test_kept_figures_are_read_as_they_were(fresh: Any, tmp_path: Path) -> None:
     kept = tmp_path / fresh.FIGURES
     kept.write_text(json.dumps(asdict(figures)))
     assert fresh.loaded(kept) == figures
+
+
+def test_without_times_counts_and_sizes_are_told(fresh: Any) -> None:
+    each = {
+        build: fresh.Run(cost, cost, [])
+        for build, cost in zip(fresh.BUILDS, (9, 6, 5), strict=True)
+    }
+    first, last = fresh.rows([fresh.Figures("x", dict.fromkeys(fresh.BUILDS, 100), [each])])
+    assert first[2:] == ["133%", "133%", "1.000", "1.000", "-", "-"]
+    assert last[2:] == ["133% (133%)"] * 2 + ["1.000 (1.000)"] * 2 + ["-", "-"]
+
+
+def test_times_are_added_to_counts_that_were_kept(
+    fresh: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from fresh_programs import Program
+
+    monkeypatch.chdir(tmp_path)
+    for build in fresh.BUILDS:
+        Path(build).write_text('#!/bin/sh\ntest "$1" = judged\n')
+        Path(build).chmod(0o755)
+    counted = {build: fresh.Run(7, 5, []) for build in fresh.BUILDS}
+    kept = fresh.Figures("x", dict.fromkeys(fresh.BUILDS, 100), [counted])
+    Path(fresh.FIGURES).write_text(json.dumps(asdict(kept)))
+    study = fresh.Study(Program("x", [], ["train"], ["judged"]))
+    assert study.figures(0) == kept
+    timed = study.figures(6)
+    assert timed.is_timed
+    assert fresh.loaded(Path(fresh.FIGURES)) == timed == study.figures(9)
+    for run in timed.runs[0].values():
+        assert (run.instructions, run.taken, len(run.seconds)) == (7, 5, 6)
+
+
+def test_programs_are_of_packages_that_are_fetched_and_of_one_group(fresh: Any) -> None:
+    for group in fresh.GROUPS.values():
+        fetched = {package.name for package in group.packages}
+        assert {
+            source.split("/")[0] for each in group.programs for source in each.sources
+        } <= fetched
+    names = [program.name for group in fresh.GROUPS.values() for program in group.programs]
+    assert len(names) == len(set(names)) == 16
