@@ -32,7 +32,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from statistics import geometric_mean, mean
+from statistics import geometric_mean, mean, stdev
 
 import numpy as np
 from fresh_programs import SOURCES, Group, Program
@@ -284,7 +284,7 @@ def rows(found: Sequence[Figures]) -> Iterator[list[str]]:
     medians = [
         worst([time.median for each in found if (time := each.time(other))]) for other in OTHERS
     ]
-    yield ["mean (lowest share, highest ratio)", "", *shares, *sizes, *medians]
+    yield ["mean ± deviation (lowest share, highest ratio)", "", *shares, *sizes, *medians]
 
 
 def percent(share: float | None) -> str:
@@ -298,9 +298,12 @@ def interval(ratio: Interval | None) -> str:
 
 
 def summary(shares: Sequence[float | None]) -> str:
-    """The mean and the lowest of those that there are."""
+    """The mean, the standard deviation and the lowest of those that there are."""
     known = [share for share in shares if share is not None]
-    return f"{mean(known):.0%} ({min(known):.0%})" if known else "-"
+    if not known:
+        return "-"
+    spread = f" ± {stdev(known):.0%}" if len(known) > 1 else ""
+    return f"{mean(known):.0%}{spread} ({min(known):.0%})"
 
 
 def worst(ratios: Sequence[float]) -> str:

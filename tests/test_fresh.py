@@ -44,7 +44,7 @@ def test_a_share_is_of_geometric_means_and_the_last_row_tells_the_mean_and_the_w
     ]  # fmt: skip
     assert second[1:6] == ["20.0% / 20.0%", "125%", "125%", "1.000", "1.000"]
     assert third[2:4] == ["-", "-"]
-    assert last[2:4] == ["100% (75%)"] * 2
+    assert last[2:4] == ["100% ± 35% (75%)"] * 2
     assert last[4:] == ["1.063 (1.200)", "1.145 (1.500)", "0.779 (0.900)", "0.998 (1.167)"]
 
 
