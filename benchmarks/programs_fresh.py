@@ -6,7 +6,7 @@ survey of users. From the top, the first four in C and the first four in C++ are
 
 * are named by no text of this project and none of its history,
 * do work on data they are given, and are no interface to a system, network, screen or database,
-* need no library but the language's own,
+* can be built without any library but the language's own,
 * are built from at most 120 source files that are written by hand in C or C++, without a configure
   step but for headers of a few lines,
 * can do seconds of work by a command of their own, or by a driver of a few lines, on input from
