@@ -62,10 +62,10 @@ NESTED: Told = {
 EXPECTED = {"off": FLAT, "nested": NESTED, "full": IN_CONTEXT}
 
 
-def record(program: Path, output: Path, *arguments: str, **options: bool) -> Path:
+def record(program: Path, output: Path, *arguments: str, period: int = 32, **options: bool) -> Path:
     command = (str(program), *arguments)
     record_software(
-        RecordOptions(output=output, command=command, period=32, emulate=True, **options)  # type: ignore[arg-type]
+        RecordOptions(output=output, command=command, period=period, emulate=True, **options)  # type: ignore[arg-type]
     )
     return output
 
@@ -181,7 +181,8 @@ def test_by_probes_they_are_at_the_probe_of_the_call(
 
 def test_recordings_add_up(program: Path, recording: Path, tmp_path: Path) -> None:
     """Also where they have other call stacks, or see them in another order."""
-    short = record(program, tmp_path / "perf.data", "short", data=True)
+    # The one call is in a branch stack, whatever libc does before: these overlap.
+    short = record(program, tmp_path / "perf.data", "short", period=8, data=True)
     output = LlvmOutput(tmp_path / "out", vtables=True, contexts="full")
     for recordings in ((recording, short), (short, recording)):
         convert(ConvertOptions(recordings, program, outputs=(output,)))
