@@ -14,9 +14,9 @@ class Goal:
     code: float
 
     @property
-    def weighs_code(self) -> bool:
-        """Whether larger code has to pay, at all."""
-        return self.code > 0
+    def puts_size_first(self) -> bool:
+        """Whether code is to be small, whatever that costs."""
+        return self.code > self.cycles
 
     def cost(self, cycles: float, code: float) -> float:
         """Of a build, by both as ratios to another one, whose cost is 1.

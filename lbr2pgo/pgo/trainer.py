@@ -182,7 +182,7 @@ class Trainer:
     def _output(self, profile: Path) -> Output:
         if self._options.compiler == "gcc":
             return AfdoOutput(profile, version=afdo_version(os.environ))
-        if self._options.stable or not self._options.goal.weighs_code:
+        if self._options.stable or not self._options.goal.puts_size_first:
             return LlvmOutput(profile, stable=self._options.stable)
         # What never ran is made for size then; text can't say that of a function.
         return LlvmOutput(profile, form="extbinary", symbol_list=True)

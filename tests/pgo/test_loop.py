@@ -251,8 +251,7 @@ UNKNOWN = "-1"
     ("asked", "known"),
     [
         ({"goal": GOALS["size"]}, "0"),
-        ({"goal": GOALS["balanced"]}, "0"),
-        ({}, UNKNOWN),
+        ({"goal": GOALS["balanced"]}, UNKNOWN),
         ({"goal": GOALS["size"], "stable": True}, UNKNOWN),  # text, which holds no list of symbols
     ],
 )
