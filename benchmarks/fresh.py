@@ -25,7 +25,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import shlex
 import shutil
 import subprocess
@@ -40,7 +39,7 @@ from programs_fresh import FRESH
 from programs_met import MET
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 
-from lbr2pgo.pgo.measure import Measured, text_size
+from lbr2pgo.pgo.measure import Candidate, Measured, text_size, user_time
 from lbr2pgo.pgo.measurements import measure_programs
 from lbr2pgo.pgo.results import share_saved
 from lbr2pgo.pgo.timing import (
@@ -210,21 +209,14 @@ class Study:
         return dict(zip(BUILDS, map(run_of, found.programs), strict=True))
 
     def _timed(self, runs: dict[str, Run], words: Sequence[str], rounds: int) -> dict[str, Run]:
-        commands = [(f"./{build}", *words) for build in BUILDS]
+        builds = [Candidate(build, (f"./{build}", *words)) for build in BUILDS]
         times = time_in_turns(
-            lambda number: user_time(commands[number]), len(commands), Rounds(rounds)
+            lambda number: user_time(builds[number], 0), len(builds), Rounds(rounds)
         )
         return {
             build: replace(runs[build], seconds=each.tolist())
             for build, each in zip(BUILDS, times.T, strict=True)
         }
-
-
-def user_time(command: Sequence[str]) -> float:
-    """Seconds of a run."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    call(*command)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def expanded(words: str) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from lbr2pgo.model import waterfall
 from lbr2pgo.model.branch_counts import BranchCounts
@@ -29,8 +29,6 @@ from lbr2pgo.support.timings import Timings
 
 if TYPE_CHECKING:
     from lbr2pgo.evidence.second_look import SecondLook
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,17 +250,20 @@ def _made(output: Output, work: Work) -> Callable[[], _Outcome]:
 
     What may wait for a reader is written here, in the main thread, which Ctrl-C reaches.
     """
-    made = _tried(partial(output.made, work))
-    if callable(made) and not any(map(may_wait_for_reader, output.paths)):
-        return partial(_tried, made)
-    outcome = _tried(made) if callable(made) else made
+    try:
+        write = partial(_tried, output.made(work))
+    except Lbr2pgoError as problem:
+        outcome: _Outcome = problem
+        return lambda: outcome
+    if not any(map(may_wait_for_reader, output.paths)):
+        return write
+    outcome = write()
     return lambda: outcome
 
 
-def _tried(task: Callable[[], T]) -> T | Lbr2pgoError:
-    """What a task gives, or why it can't."""
+def _tried(write: Callable[[], Written]) -> _Outcome:
     try:
-        return task()
+        return write()
     except Lbr2pgoError as problem:
         return problem
 

@@ -213,7 +213,7 @@ def measure(
         are_native = all(is_native(candidate.command) for candidate in candidates)
         with timings.stage("time in turns"):
             seconds = time_in_turns(
-                lambda number: _user_time(candidates[number], codes[0]),
+                lambda number: user_time(candidates[number], codes[0]),
                 len(candidates),
                 runs if are_native else NOT_TIMED,
             )
@@ -300,7 +300,7 @@ def front_end_of(name: str, candidate: Candidate) -> FrontEnd:
     return preset(name or USUAL[find_guest(candidate.command).architecture.name])
 
 
-def _user_time(candidate: Candidate, code: int) -> float:
+def user_time(candidate: Candidate, code: int) -> float:
     """Seconds of a native run, of what it started too; raises InputError if it ends otherwise."""
     candidate.set_up()
     with reading(candidate.input) as stdin:

@@ -196,9 +196,7 @@ class Flow:
         count = self.judged.runs.count[valid]
         total = self._sums(self.judged.first[valid], count)
         # A run covers everything from where it starts until, and with, where it ends.
-        last = self.judged.last[valid]
-        inner = last + 1 < len(total)
-        np.subtract.at(total, last[inner] + 1, count[inner])
+        total[1:] -= self._sums(self.judged.last[valid], count)[:-1]
         np.cumsum(total, out=total)
         return _read_only(total)
 
