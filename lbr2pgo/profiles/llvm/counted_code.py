@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.profiles.llvm.entry_calls import EXTERNAL, EntryCalls
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
 from lbr2pgo.program.program import Program
@@ -18,7 +19,7 @@ from lbr2pgo.support.tables import table
 def starts(flow: Flow) -> PlacedAddresses:
     """Where a function may have begun to run: starts of valid runs, and targets of branches."""
     runs = flow.judged.runs.start[flow.judged.valid]
-    return distinct(np.concatenate((runs, flow.branches.to[flow.branch_to >= 0])))
+    return distinct(np.concatenate((runs, flow.branches.to[flow.branches.known & TO != 0])))
 
 
 @table

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lbr2pgo.model.branch_counts import TO
 from lbr2pgo.model.compat import OUTSIDE_CALLS, Compat
 from lbr2pgo.profiles.llvm.sample_names import canonical_name
 from lbr2pgo.program.dwarf.debug_info import DwarfFunctions
@@ -41,11 +42,13 @@ def calls_to_entries(
 ) -> EntryCalls:  # fmt: skip
     """Calls of the functions given, and tail calls, which can't be told from them.
 
-    `is_odd` as in `entries_at`; by `OUTSIDE_CALLS`, those from outside are made at EXTERNAL.
+    Debug information says where functions begin: one whose first bytes are no instruction is called
+    all the same. `is_odd` as in `entries_at`; by `OUTSIDE_CALLS`, those from outside are made at
+    EXTERNAL.
     """
     branches = flow.branches
     entry, names = entries_at(branches.to, symbols, functions, is_odd)
-    is_call = (flow.branch_to >= 0) & (entry >= 0)
+    is_call = (branches.known & TO != 0) & (entry >= 0)
     inside = flow.branch_from[is_call] >= 0
     return EntryCalls(
         source=np.where(inside, branches.from_[is_call], EXTERNAL),
