@@ -182,10 +182,10 @@ class Trainer:
     def _output(self, profile: Path) -> Output:
         if self._options.compiler == "gcc":
             return AfdoOutput(profile, version=afdo_version(os.environ))
-        if self._options.stable or not self._options.goal.puts_size_first:
-            return LlvmOutput(profile, stable=self._options.stable)
-        # What never ran is made for size then; text can't say that of a function.
-        return LlvmOutput(profile, form="extbinary", symbol_list=True)
+        if self._options.stable:  # text, which holds no list of what is to be made for size
+            return LlvmOutput(profile, stable=True)
+        is_all = self._options.goal.puts_size_first
+        return LlvmOutput(profile, form="extbinary", symbol_list=is_all, cold_symbols=not is_all)
 
     def _density(self) -> float:
         written = read_written(self._work.profile)

@@ -22,6 +22,14 @@ def text(profile):
     return stream.getvalue()
 
 
+def has_marks(profile):
+    """Whether contexts say of any copy that it was, or should be, inlined."""
+    found = list(profile.functions.values())
+    for function in found:
+        found.extend(callee for _, callee in function.inlined())
+    return any(function.attributes for function in found)
+
+
 def parse(content):
     return llvm_text.parse(io.BytesIO(content), "x.prof")
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from builders.loops import BUILD, MakeLoop, is_recorded, steps
 from builders.outputs import held
+from builders.sample_profiles import has_marks
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.pgo.built_code import same_code
@@ -105,7 +106,7 @@ def test_a_period_that_was_asked_for_stays(loop: MakeLoop, said: list[str]) -> N
 
 def test_probes_are_in_both_builds_and_in_the_profile(loop: MakeLoop) -> None:
     plain, rebuilt = (each.counted.totals for each in loop(probes=True).run())
-    assert "!CFGChecksum" in Path("work/app.prof").read_text()
+    assert held(Path("work/app.prof")).is_probe_based
     assert has_probes(Image.open("work/app.marked"))
     assert has_probes(Image.open("app"))
     assert rebuilt.taken < plain.taken
@@ -124,7 +125,7 @@ def test_what_the_linker_relaxes_is_recorded_unrelaxed_and_loses_its_probes(
     loop(**asked, training_flags=("-O1",), last="convert").run()
     assert [line for line in said if "-mno-relax" in line and "for what is recorded" in line]
     loop(**asked, training_flags=("-O1",), first="rebuild", last="rebuild").run()
-    assert "!CFGChecksum" in Path("work/app.prof").read_text()
+    assert held(Path("work/app.prof")).is_probe_based
     assert has_probes(Image.open("work/app.training"))
     assert not has_probes(Image.open("app"))
     assert not same_code(Path("app"), Path("work/app.marked"))
@@ -145,7 +146,7 @@ def test_where_clang_places_no_probes_lines_do_unless_they_were_asked_for(
     loop(**asked, or_lines=True, last="convert").run()
     assert [line for line in said if "goes on by lines" in line]
     loop(**asked, or_lines=True, first="rebuild", last="rebuild").run()
-    assert "!CFGChecksum" not in Path("work/app.prof").read_text()
+    assert not held(Path("work/app.prof")).is_probe_based
     assert not Path("work/app.marked").exists()
     assert not same_code(Path("app"), Path("work/app.before"))
 
@@ -239,35 +240,45 @@ def test_a_training_build_that_behaves_otherwise_is_left_out(
 
 def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop: MakeLoop) -> None:
     plain, rebuilt = loop(train=Training(("./app 2",), 1009, True, call_graph=True)).run()
-    assert "!Attributes" in Path("work/app.prof").read_text()
+    assert has_marks(held(Path("work/app.prof")))
     assert rebuilt.counted.totals.taken < plain.counted.totals.taken
 
 
-UNRUN = "\nint idle(int n) { return n * n; }\n"
+ALONE = "__attribute__((noinline)) int"
+UNRUN = f"""
+{ALONE} idle(int n) {{ return n * n; }}
+{ALONE} deep(int n) {{ return idle(n) * 2; }}
+{ALONE} seldom(int n) {{ return deep(n) * 3; }}
+"""
+RARE = "\n    if (argc > 99)\n        return seldom(argc);\n"
 UNKNOWN = "-1"
 
 
 @pytest.mark.parametrize(
-    ("asked", "known"),
+    ("asked", "idle", "seldom"),
     [
-        ({"goal": GOALS["size"]}, "0"),
-        ({"goal": GOALS["balanced"]}, UNKNOWN),
-        ({"goal": GOALS["size"], "stable": True}, UNKNOWN),  # text, which holds no list of symbols
+        ({}, "0", UNKNOWN),
+        ({"goal": GOALS["balanced"]}, "0", UNKNOWN),
+        ({"goal": GOALS["size"]}, "0", "0"),
+        ({"stable": True}, UNKNOWN, UNKNOWN),  # text, which holds no list of symbols
     ],
 )
-def test_who_wants_small_code_tells_the_compiler_what_never_ran_but_not_of_what_is_new(
-    loop: MakeLoop, asked: dict[str, Any], known: str
+def test_the_compiler_is_told_what_never_ran_but_not_of_what_is_new(
+    loop: MakeLoop, asked: dict[str, Any], idle: str, seldom: str
 ) -> None:
     source = Path("interp.c")
-    source.write_text(source.read_text() + UNRUN)
+    main = "int main(int argc, char **argv) {\n"
+    assert main in source.read_text()
+    source.write_text(source.read_text().replace(main, f"int seldom(int);\n{main}{RARE}") + UNRUN)
     loop(**asked, last="convert").run()
-    source.write_text(source.read_text() + UNRUN.replace("idle", "later"))
+    source.write_text(source.read_text() + "\nint later(int n) { return n * n; }\n")
     words = "clang-22 -O2 -g -fdebug-info-for-profiling -fprofile-sample-use=work/app.prof"
     subprocess.run([*words.split(), "-S", "-emit-llvm", source], check=True)
     code = Path("interp.ll").read_text()
     counts = dict(re.findall(r'^(!\d+) = !\{!"function_entry_count", i64 (-?\d+)\}', code, re.M))
     found = dict(re.findall(r"^define .* @(\w+)\(.* !prof (!\d+) ", code, re.M))
-    assert counts[found["idle"]] == known
+    assert counts[found["idle"]] == idle
+    assert counts[found["seldom"]] == seldom
     assert counts[found["later"]] == UNKNOWN
     assert int(counts[found["main"]]) > 0
 

@@ -39,6 +39,14 @@ class LlvmOutput(Output):
     symbol_list: bool = field(
         default=False, metadata=flag("--symbol-list", "store all functions' names (extbinary)")
     )
+    cold_symbols: bool = field(
+        default=False,
+        metadata=flag(
+            "--cold-symbols",
+            "store names of functions that never ran, but for those that code that ran leads to in "
+            "two calls (extbinary)",
+        ),
+    )
     probes: Literal["auto", "on", "off"] = field(
         default="auto",
         metadata=flag("--probes", "count by pseudo probes, where there are any (auto)"),
@@ -77,7 +85,11 @@ class LlvmOutput(Output):
     def __post_init__(self) -> None:
         if self.stable and self.form != "text":
             raise InputError("--stable is text", cure="Leave out --llvm-format.")
-        if (self.md5_names or self.symbol_list) and self.form != "extbinary":
+        if self.symbol_list and self.cold_symbols:
+            raise InputError(
+                "--symbol-list has all that --cold-symbols has", cure="Leave one of them out."
+            )
+        if (self.md5_names or self.symbol_list or self.cold_symbols) and self.form != "extbinary":
             raise InputError(
                 "the text format holds neither hashed names nor a symbol list",
                 cure="Add --llvm-format extbinary.",
@@ -154,7 +166,7 @@ class LlvmOutput(Output):
         *, by_probes: bool, says_density: bool,
     ) -> Callable[[], Written]:  # fmt: skip
         """What writes a profile that was made, and may say how dense it is."""
-        symbols = _symbols(work, by_probes=by_probes) if self.symbol_list else None
+        symbols = self._symbols(work, by_probes=by_probes)
         notes = tuple(_notes(work, by_probes=by_probes))
 
         def write() -> Written:
@@ -164,6 +176,16 @@ class LlvmOutput(Output):
             return Written(tallies, (*notes, *density))
 
         return write
+
+    def _symbols(self, work: Work, *, by_probes: bool) -> frozenset[str] | None:
+        if not (self.symbol_list or self.cold_symbols):
+            return None
+        names = _all_functions(work, by_probes=by_probes)
+        if self.symbol_list:
+            return names
+        from lbr2pgo.profiles.llvm.cold_symbols import cold_symbols
+
+        return cold_symbols(names, work.flow, work.program)
 
     def _is_by_context(self, work: Work) -> bool:
         """Raises OutputError if contexts are asked for that samples don't tell."""
@@ -258,7 +280,7 @@ def _count_lost(
     tallies |= {step: tallies[step] - lost, f"{step}/{LINE_BREAK}": lost}
 
 
-def _symbols(work: Work, *, by_probes: bool) -> frozenset[str]:
+def _all_functions(work: Work, *, by_probes: bool) -> frozenset[str]:
     """Names of all functions in the binary, which tell a cold function from a new one."""
     if by_probes:
         from lbr2pgo.profiles.llvm.probe_functions import function_names
