@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "options.h"
+#include "predictor.h"
 #include "stream.h"
 
 enum { BLOCK_TABLE = 1 << 16, HANDLERS_MAX = 65 };
@@ -50,6 +51,8 @@ struct block *intern_block(const struct block *b) {
     if (!known && (known = malloc(sizeof *known))) {
         *known = *b;
         known->number = ++blocks.count;
+        known->spread_from = spread(b->from);
+        known->step = step_of(b->start);
         known->is_handler = (uint32_t)handles_signals(b->start);
         known->chain = *bucket;
         *bucket = known;
@@ -62,6 +65,7 @@ struct block *intern_block(const struct block *b) {
 
 void describe_end(struct block *b, struct decoded d) {
     b->kind = d.kind;
+    b->flags = PRIVILEGE_USER | PREDICTED | (uint32_t)d.kind << TYPE_AT;
     b->target = NOWHERE;
     b->next = NOWHERE;
     switch (d.kind) {

@@ -18,9 +18,11 @@ struct block {
     uint64_t target;  // of a direct branch, NOWHERE else
     uint32_t kind;
     uint32_t instructions;
-    uint32_t number;  // for the counters
+    uint32_t flags;              // of an entry in the ring, if the branch was predicted
+    uint32_t is_handler;         // a signal handler starts here
+    uint32_t spread_from, step;  // for the predictor: of `from`, and of `start` as a target
+    uint32_t number;             // for the counters
     uint32_t map;
-    uint32_t is_handler;  // a signal handler starts here
     struct block *chain;  // in the table of blocks
 };
 

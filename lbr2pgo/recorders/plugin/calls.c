@@ -7,18 +7,7 @@
 #include "guest_memory.h"
 #include "stream.h"
 
-enum { NEARBY = 1 << 14 };
-
-// Whether the emulator's registers were found where they are expected.
-static enum { NOT_TRIED, FOUND, NOT_FOUND } registers;
-
-static int is_nearby(uint64_t a, uint64_t b) { return a - b + NEARBY < 2 * NEARBY; }
-
-static uint64_t state_word(const struct calls *calls, size_t offset) {
-    uint64_t word;
-    memcpy(&word, calls->state + offset, sizeof word);
-    return word;
-}
+struct registers registers;
 
 // Where the function that begins with this block will return to; 0 if that can't be read.
 static uint64_t return_address(const struct calls *calls) {
@@ -29,53 +18,36 @@ static uint64_t return_address(const struct calls *calls) {
     return read_guest(calls->pointer, &address, sizeof address) ? address : 0;
 }
 
-// Finds out at the first call whether the registers are where they should be.
-static void try_registers(struct calls *calls, const struct block *last, int32_t tid) {
+int try_registers(const struct cpu *c, const struct block *b) {
     enum { STATE_MAX = 64 };
     uint64_t words[STATE_MAX];
+    struct calls *calls = c->calls;
+    const struct block *last = c->last;
     size_t at = emulator.architecture->stack_pointer;
-    registers = NOT_FOUND;
+    if (registers.state == NOT_FOUND || last->kind != KIND_CALL || b->start != last->target ||
+        b->start == last->end)
+        return 0;
+    registers = (struct registers){NOT_FOUND, at, emulator.architecture->pushed_by_call};
     if (calls->state && read_host((uintptr_t)calls->state, words, at + 8)) {
         calls->pointer = words[at / 8];
         if (return_address(calls) == last->end)
-            registers = FOUND;
+            registers.state = FOUND;
     }
-    if (registers == NOT_FOUND)
-        append_note(NOTE_NO_STACK_POINTER, 0, tid, NULL);
+    if (registers.state == FOUND)
+        return 1;
+    calls->pointer = 0;
+    append_note(NOTE_NO_STACK_POINTER, 0, c->tid, NULL);
+    return 0;
 }
 
-void look_at_stack(struct cpu *c, const void *state, const struct block *b) {
-    struct calls *calls = c->calls;
-    const struct block *last = c->last;
-    calls->state = state;
-    if (!calls->has_moved)
-        calls->before = calls->pointer;
-    if (registers == NOT_TRIED && last->kind == KIND_CALL && b->start == last->target &&
-        b->start != last->end)
-        try_registers(calls, last, c->tid);
-    calls->pointer =
-        registers == FOUND ? state_word(calls, emulator.architecture->stack_pointer) : 0;
-    calls->has_moved = !is_nearby(calls->pointer, calls->before);
-}
-
-static void push_frame(struct calls *calls, uint64_t to, uint64_t pointer) {
-    struct call_stack *s = &calls->stacks[0];
-    if (s->depth == s->room) {
-        uint32_t room = s->room ? 2 * s->room : 64;
-        struct frame *frames = realloc(s->frames, room * sizeof *frames);
-        if (!frames)
-            return;
-        s->frames = frames;
-        s->room = room;
-    }
-    s->frames[s->depth++] = (struct frame){to, pointer};
-}
-
-static int fits(const struct call_stack *s, uint64_t to, uint64_t pointer) {
-    if (!s->depth)
+int make_room(struct call_stack *s) {
+    uint32_t room = s->room ? 2 * s->room : 64;
+    struct frame *frames = realloc(s->frames, room * sizeof *frames);
+    if (!frames)
         return 0;
-    const struct frame *newest = &s->frames[s->depth - 1];
-    return newest->to == to && newest->pointer == pointer;
+    s->frames = frames;
+    s->room = room;
+    return 1;
 }
 
 // Puts a stack that was left, or an empty one, in front of all others.
@@ -119,8 +91,7 @@ static void return_without_pointer(struct call_stack *s, uint64_t to) {
     }
 }
 
-__attribute__((noinline)) static void land_elsewhere(struct calls *calls, uint64_t to,
-                                                     uint64_t pointer, uint64_t before) {
+static void land_elsewhere(struct calls *calls, uint64_t to, uint64_t pointer, uint64_t before) {
     struct call_stack *s = &calls->stacks[0];
     if (return_to_stack(calls, pointer))
         return;
@@ -133,29 +104,23 @@ __attribute__((noinline)) static void land_elsewhere(struct calls *calls, uint64
     }
 }
 
-void land(struct calls *calls, enum kind kind, uint64_t to, uint64_t pointer, uint64_t before) {
+void land_unexpectedly(struct calls *calls, enum kind kind, uint64_t to, uint64_t pointer,
+                       uint64_t before) {
     struct call_stack *s = &calls->stacks[0];
-    if (fits(s, to, pointer))
-        s->depth--;
-    else if (registers != FOUND && kind == KIND_RET)
+    if (registers.state != FOUND && kind == KIND_RET)
         return_without_pointer(s, to);
-    else if (registers == FOUND &&
+    else if (registers.state == FOUND &&
              (kind == KIND_RET || !is_nearby(pointer, before) ||
               (s->depth && s->frames[s->depth - 1].pointer < pointer)))
         land_elsewhere(calls, to, pointer, before);
 }
 
-void follow_branch(struct calls *calls, const struct block *last, uint64_t to, uint64_t pointer,
-                   uint64_t before) {
-    if (last->kind == KIND_CALL || last->kind == KIND_IND_CALL) {
-        if (to != last->end)
-            push_frame(calls, last->end, pointer + (pointer ? emulator.architecture->pushed_by_call : 0));
-    } else if (last->kind == KIND_RET || last->kind == KIND_IND) {
-        land(calls, last->kind, to, pointer, before);
-    } else {
-        return;
-    }
-    calls->has_moved = 0;
+static void follow_branch(struct calls *calls, const struct block *last, uint64_t to,
+                          uint64_t pointer) {
+    if (last->kind == KIND_CALL || last->kind == KIND_IND_CALL)
+        follow_call(calls, last, to, pointer);
+    else if (last->kind == KIND_RET || last->kind == KIND_IND)
+        follow_return(calls, last->kind, to, pointer, calls->before);
 }
 
 // Whether the last block's branch was taken before a signal interrupted it at `to`.
@@ -168,7 +133,7 @@ static int has_branched(const struct block *last, uint64_t to) {
 void follow_signal(struct calls *calls, const struct block *last) {
     const struct architecture *a = emulator.architecture;
     uint64_t at, pointer, behind = a->pushed_by_call;
-    if (registers != FOUND)
+    if (registers.state != FOUND)
         return;
     uint64_t to = return_address(calls);
     if (last && last->kind == KIND_IND_CALL && to == last->end) {
@@ -178,7 +143,7 @@ void follow_signal(struct calls *calls, const struct block *last) {
         if (!last)
             land(calls, KIND_RET, at, pointer, pointer);
         else if (has_branched(last, at))
-            follow_branch(calls, last, at, pointer, calls->before);
+            follow_branch(calls, last, at, pointer);
         push_frame(calls, at, pointer);
         push_frame(calls, to, calls->pointer + behind);
     }

@@ -36,8 +36,7 @@ struct cpu {
     uint64_t stalled;     // cycles lost to mispredictions, in quarters
     uint64_t clock_last;  // at the newest entry
     uint64_t random;
-    uint32_t newest;  // position in the ring, modulo its depth
-    uint32_t filled;
+    uint64_t newest, oldest;  // the ring holds what was put in between, but no more than its depth
     uint32_t returning;  // rt_sigreturn has been called
     uint32_t interruptions;
     int32_t tid;

@@ -7,8 +7,8 @@
 
 block_executed block_begins;
 
-// The same where call chains are wanted.
-block_executed block_begins_with_calls;
+// The same where more is wanted than last branches of all kinds, and call chains.
+block_executed block_begins_in_full;
 
 // The program's own code begins.
 block_executed program_begins;

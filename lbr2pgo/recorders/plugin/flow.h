@@ -11,4 +11,7 @@ extern const struct block nowhere;
 // A thread begins to run a block.
 void enter_block(struct cpu *c, const struct block *b);
 
+// The same where more is wanted than last branches of all kinds, and call chains.
+void enter_block_in_full(struct cpu *c, const struct block *b);
+
 #endif

@@ -52,7 +52,7 @@ static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
     describe_end(&b, emulator.architecture->decode(b.from, bytes, size));
     b.map = serial_at(b.start);
     struct block *block = intern_block(&b);
-    block_executed *callback = options.call_graph ? block_begins_with_calls : block_begins;
+    block_executed *callback = options.wants_more ? block_begins_in_full : block_begins;
     if (b.start == emulator.entry)
         qemu_plugin_register_vcpu_tb_exec_cb(tb, program_begins, CALLBACK_WITHOUT_REGISTERS, NULL);
     if (block)

@@ -74,6 +74,8 @@ static int fits_geometries(void) {
 
 int read_options(int argc, char **argv) {
     enum { DEPTH_MAX = 64 };
+    const uint64_t BRANCHES = 1 << KIND_COND | 1 << KIND_UNCOND | 1 << KIND_IND | 1 << KIND_CALL |
+                              1 << KIND_IND_CALL | 1 << KIND_RET;
     for (int i = 0; i < argc; i++) {
         const char *equals = strchr(argv[i], '=');
         if (equals) {
@@ -81,6 +83,8 @@ int read_options(int argc, char **argv) {
             set_geometry(argv[i], (size_t)(equals - argv[i]), equals + 1);
         }
     }
+    options.wants_more = options.call_stack || options.cycles || options.alike || options.exact ||
+                         options.geometries[L1I].entries || (options.filter & BRANCHES) != BRANCHES;
     return stream.directory && emulator.architecture && options.period && options.misses &&
            options.depth <= DEPTH_MAX && is_power_of_two(options.depth) &&
            options.returns <= RETURN_STACK_MAX && is_power_of_two(options.returns) &&

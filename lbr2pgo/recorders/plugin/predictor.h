@@ -28,28 +28,33 @@ static inline uint32_t spread(uint64_t address) {
     return (uint32_t)(address ^ address >> 12);
 }
 
+// What a target adds to the path.
+static inline uint32_t step_of(uint64_t target) { return spread(target) ^ (uint32_t)(target >> 4); }
+
 // Each of these learns the outcome and says whether it had been predicted wrongly. They are inlined:
-// one of them runs for nearly every block.
-static inline int mispredicts_condition(struct predictor *p, uint64_t from, int taken) {
-    uint8_t *counter = &p->counters[(spread(from) ^ p->outcomes) % CONDITION_COUNTERS];
-    int wrong = (*counter >= 2) != taken;
+// one of them runs for nearly every block. `from` is the branch's address, spread.
+static inline uint32_t mispredicts_condition(struct predictor *p, uint32_t from,
+                                             uint32_t taken) {
+    uint8_t *counter = &p->counters[(from ^ p->outcomes) % CONDITION_COUNTERS];
+    uint32_t wrong = (*counter >= 2) != taken;
     if (taken)
         *counter += *counter < 3;
     else
         *counter -= *counter > 0;
-    p->outcomes = p->outcomes << 1 | (uint32_t)taken;
+    p->outcomes = p->outcomes << 1 | taken;
     return wrong;
 }
 
-static inline int mispredicts_target(struct predictor *p, uint64_t from, uint64_t to) {
-    uint64_t *remembered = &p->targets[(spread(from) ^ p->path) % REMEMBERED_TARGETS];
-    int wrong = *remembered != to;
+static inline uint32_t mispredicts_target(struct predictor *p, uint32_t from, uint64_t to,
+                                          uint32_t step) {
+    uint64_t *remembered = &p->targets[(from ^ p->path) % REMEMBERED_TARGETS];
+    uint32_t wrong = *remembered != to;
     *remembered = to;
-    p->path = p->path << 3 ^ spread(to) ^ (uint32_t)(to >> 4);
+    p->path = p->path << 3 ^ step;
     return wrong;
 }
 
-static inline int mispredicts_return(struct predictor *p, uint64_t to) {
+static inline uint32_t mispredicts_return(struct predictor *p, uint64_t to) {
     return p->returns[--p->depth & p->last] != to;
 }
 

@@ -76,6 +76,7 @@ struct entry {
 };
 
 enum { MISPREDICTED = 1 << 0, PREDICTED = 1 << 1, PRIVILEGE_USER = 1 << 30 };
+enum { CYCLES_AT = 4, TYPE_AT = 20 };
 
 enum { STREAM_VERSION = 2, COUNTERS_HEADER = 4096, BLOCKS_MAX = 1 << 22, TARGETS_MAX = 1 << 23 };
 

@@ -23,7 +23,7 @@ void begin_period(struct cpu *c) {
 }
 
 void reset_ring(struct cpu *c) {
-    c->newest = c->filled = 0;
+    c->newest = c->oldest = 0;
     c->period = options.period;
     c->kept = 0;
     begin_period(c);
@@ -44,7 +44,12 @@ void append_sample(struct cpu *c, const void *sample, size_t size) {
     c->totals->write_error = (uint64_t)stream.error;
 }
 
-__attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
+static uint64_t entries_in_ring(const struct cpu *c) {
+    uint64_t entries = c->newest - c->oldest;
+    return entries < options.depth ? entries : options.depth;
+}
+
+void take_sample(struct cpu *c, uint64_t ip) {
     struct {
         struct record_header header;
         uint64_t frames;
@@ -54,9 +59,10 @@ __attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
     sample.rest[0] = ip;
     sample.frames = 1 + (c->calls ? copy_callers(c->calls, sample.rest + 1) : 0);
     struct entry *entries = (struct entry *)(sample.rest + sample.frames);
-    for (uint32_t i = 0; i < c->filled; i++)
-        entries[i] = c->ring[(c->newest - i) & (options.depth - 1)];
-    size_t size = (size_t)((uint8_t *)(entries + c->filled) - (uint8_t *)&sample);
+    uint64_t filled = entries_in_ring(c);
+    for (uint64_t i = 0; i < filled; i++)
+        entries[i] = c->ring[(c->newest - i) % RING_MAX];
+    size_t size = (size_t)((uint8_t *)(entries + filled) - (uint8_t *)&sample);
     sample.header = (struct record_header){RECORD_SAMPLE, (uint32_t)size, now(), c->tid, 0};
     c->totals->samples++;
     append_sample(c, &sample, size);
@@ -64,17 +70,8 @@ __attribute__((noinline)) void take_sample(struct cpu *c, uint64_t ip) {
         double_period(c);
 }
 
-static void put_entry(struct cpu *c, uint64_t from, uint64_t to, uint32_t type,
-                             uint64_t flags) {
-    enum { TYPE_AT = 20 };
-    flags |= (uint64_t)type << TYPE_AT;
-    c->newest++;
-    c->ring[c->newest & (options.depth - 1)] = (struct entry){from, to, flags};
-    c->filled += c->filled < options.depth;
-}
-
 static uint64_t cycles_since_last(struct cpu *c, uint64_t clock) {
-    enum { SATURATED = 0xffff, CYCLES_AT = 4 };
+    enum { SATURATED = 0xffff };
     uint64_t cycles = (clock - c->clock_last + INSTRUCTIONS_PER_CYCLE - 1) / INSTRUCTIONS_PER_CYCLE;
     c->clock_last = clock;
     cycles = cycles < SATURATED ? cycles : SATURATED;
@@ -83,36 +80,31 @@ static uint64_t cycles_since_last(struct cpu *c, uint64_t clock) {
 
 void put_half(struct cpu *c, uint64_t from, uint64_t to, uint32_t type) {
     if (!options.call_stack && options.filter >> type & 1)
-        put_entry(c, from, to, type, to ? PRIVILEGE_USER : PREDICTED);
+        put_entry(c, from, to, (to ? PRIVILEGE_USER : PREDICTED) | type << TYPE_AT);
 }
 
 static inline int is_call(uint32_t kind) { return kind == KIND_CALL || kind == KIND_IND_CALL; }
 
 // Whether open calls were mispredicted, and their cycles, nobody asks: as with --call-graph lbr.
 static void follow_call_stack(struct cpu *c, const struct block *b, uint64_t to) {
-    if (b->kind == KIND_RET && c->filled) {
-        c->filled--;
+    uint64_t filled = entries_in_ring(c);
+    if (b->kind == KIND_RET && filled) {
+        c->oldest = c->newest - filled;
         c->newest--;
     } else if (is_call(b->kind) && to != b->end) {
-        put_entry(c, b->from, to, b->kind, PRIVILEGE_USER);
+        put_entry(c, b->from, to, b->flags & ~(uint32_t)PREDICTED);
     }
 }
 
-void record_branch(struct cpu *c, const struct block *b, uint64_t to, int wrong, uint32_t ahead) {
+void put_as_asked(struct cpu *c, const struct block *b, uint64_t to, uint32_t wrong,
+                  uint32_t ahead) {
     struct totals *t = c->totals;
-    t->taken++;
     if (c->front_end)
         look_up_branch(c->front_end, b->from, t);
-    t->mispredicted += (uint64_t)wrong;
-    if (wrong)
-        c->stalled += MISPREDICTION_CYCLES * INSTRUCTIONS_PER_CYCLE;
-    if (options.call_stack) {
+    stall(c, wrong);
+    if (options.call_stack)
         follow_call_stack(c, b, to);
-    } else if (options.filter >> b->kind & 1) {
-        uint64_t flags = PRIVILEGE_USER | (wrong ? MISPREDICTED : PREDICTED);
-        flags |= cycles_since_last(c, t->instructions - ahead + c->stalled);
-        put_entry(c, b->from, to, b->kind, flags);
-    }
-    if (--c->until_sample <= 0)
-        take_sample(c, to);
+    else if (options.filter >> b->kind & 1)
+        put_entry(c, b->from, to,
+                  flags_of(b, wrong) | cycles_since_last(c, t->instructions - ahead + c->stalled));
 }

@@ -27,7 +27,38 @@ void append_sample(struct cpu *c, const void *sample, size_t size);
 // Takes what is in the ring, as the thread goes on at an address.
 void take_sample(struct cpu *c, uint64_t ip);
 
-// A branch was taken. `ahead`: instructions already counted that follow the branch.
-void record_branch(struct cpu *c, const struct block *b, uint64_t to, int wrong, uint32_t ahead);
+static inline void put_entry(struct cpu *c, uint64_t from, uint64_t to, uint64_t flags) {
+    c->ring[++c->newest % RING_MAX] = (struct entry){from, to, flags};
+}
+
+static inline uint64_t flags_of(const struct block *b, uint32_t wrong) {
+    return b->flags - wrong * (PREDICTED - MISPREDICTED);
+}
+
+// A misprediction costs time.
+static inline void stall(struct cpu *c, uint32_t wrong) {
+    c->stalled += wrong * MISPREDICTION_CYCLES * INSTRUCTIONS_PER_CYCLE;
+}
+
+// A branch enters the ring where more is wanted: if it is of a kind to keep, with its cycles, or as
+// a call that is open. `ahead`: instructions already counted that follow the branch.
+void put_as_asked(struct cpu *c, const struct block *b, uint64_t to, uint32_t wrong,
+                  uint32_t ahead);
+
+// A branch was taken. `more`, here and in flow.c, is constant: whether more is wanted than last
+// branches of all kinds, and call chains.
+static inline __attribute__((always_inline)) void record_branch(struct cpu *c,
+                                                                const struct block *b, uint64_t to,
+                                                                uint32_t wrong, uint32_t ahead,
+                                                                int more) {
+    c->totals->taken++;
+    c->totals->mispredicted += wrong;
+    if (more)
+        put_as_asked(c, b, to, wrong, ahead);
+    else
+        put_entry(c, b->from, to, flags_of(b, wrong));
+    if (--c->until_sample <= 0)
+        take_sample(c, to);
+}
 
 #endif
