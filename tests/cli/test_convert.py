@@ -167,12 +167,21 @@ def test_hashed_names_and_symbol_list_are_asked_for(
     assert llvm_extbinary.read(plain).symbols is None
 
 
-@pytest.mark.parametrize("option", ["--md5", "--symbol-list"])
-def test_the_text_form_holds_neither(command, option: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--md5", "--symbol-list", "--cold-symbols"])
+def test_the_text_form_holds_none_of_these(command, option: str, tmp_path: Path) -> None:
     output = tmp_path / "out"
     answer = command("convert", RECORDING, "--binary", PIE, "--llvm", output, option)
     assert answer.code == 2
     assert "Add --llvm-format extbinary." in answer.err
+    assert not output.exists()
+
+
+def test_one_list_of_symbols_is_enough(command, tmp_path: Path) -> None:
+    output = tmp_path / "out"
+    asked = ("--llvm-format", "extbinary", "--symbol-list", "--cold-symbols")
+    answer = command("convert", RECORDING, "--binary", PIE, "--llvm", output, *asked)
+    assert answer.code == 2
+    assert "--symbol-list has all that --cold-symbols has\nLeave one of them out." in answer.err
     assert not output.exists()
 
 
