@@ -29,7 +29,8 @@ from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
 from fresh import expanded, percent
-from large_programs import PACKAGES, PROGRAMS, Large, make_inputs
+from large_inputs import make_inputs
+from large_programs import PACKAGES, PROGRAMS, Large
 from part_builds import PartBuild
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 

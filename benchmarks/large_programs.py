@@ -1,15 +1,15 @@
-"""The programs of `large.py`: their sources, how they are built, and what they are run with."""
+"""The programs of `large.py`: their sources, how they are built, and what they are run with.
+
+Input that no package has is made by `large_inputs.py`.
+"""
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from fresh_programs import Package
 from programs_met import MET
-from which_profile import call
 
 PACKAGES = (
     Package("poppler", "22.12.0-2+deb12u2",
@@ -45,6 +45,27 @@ class Large:
     """Targets of headers that are to be generated."""
 
 
+_LLVM = [
+    "-DLLVM_TABLEGEN=/usr/lib/llvm-14/bin/llvm-tblgen", "-DLLVM_TARGETS_TO_BUILD=X86",
+    "-DLLVM_ENABLE_RTTI=ON",
+    *(f"-DLLVM_INCLUDE_{each}=OFF" for each in ["TESTS", "BENCHMARKS", "EXAMPLES", "UTILS"]),
+]  # fmt: skip
+_CLANG = (
+    "FrontendTool,Frontend,Driver,Serialization,CodeGen,Parse,Sema,StaticAnalyzer{Frontend,"
+    "Checkers,Core},CrossTU,ARCMigrate,RewriteFrontend,Rewrite,Index,Format,ToolingInclusions,"
+    "ToolingCore,Analysis,Edit,ASTMatchers,AST,Lex,Basic"
+)
+_MODULE = (
+    "-triple x86_64-linux-gnu -emit-llvm -disable-llvm-passes -fcxx-exceptions -fexceptions -w -o -"
+)
+_LOOPS = "--mlir-disable-threading --affine-loop-tile=tile-size="
+_LOWERED = (
+    f"{_LOOPS}4 --lower-affine --convert-scf-to-std --canonicalize --cse --convert-arith-to-llvm "
+    "--convert-memref-to-llvm --convert-std-to-llvm --reconcile-unrealized-casts"
+)
+_UNROLLED = f"{_LOOPS}8 --affine-loop-unroll --canonicalize"
+_LIBRARIES = "$(llvm-config-14 --link-static --libs) -lz -ldl -lm -ltinfo -l:libz3.so.4"
+_SHARED = "-shared --threads=1 -o linked.so"
 _PASSES = "'function(sroa,early-cse<memssa>,instcombine,gvn,simplifycfg)'"
 _OFF = ["GTK_TESTS", "QT5_TESTS", "QT6_TESTS", "CPP_TESTS", "MANUAL_TESTS", "SHARED_LIBS"]
 PROGRAMS = (
@@ -64,73 +85,33 @@ PROGRAMS = (
         "-llz4 -lzstd -lgflags -ldl",
     ),
     Large(
-        "llvm", "opt",
-        ["-DLLVM_TABLEGEN=/usr/lib/llvm-14/bin/llvm-tblgen", "-DLLVM_TARGETS_TO_BUILD=X86",
-         "-DLLVM_ENABLE_RTTI=ON",
-         *(f"-DLLVM_INCLUDE_{each}=OFF" for each in ["TESTS", "BENCHMARKS", "EXAMPLES", "UTILS"])],
-        f"{_PASSES} ../inlines.ll",
+        "llvm", "opt", _LLVM, f"{_PASSES} ../inlines.ll",
         [f"{_PASSES} ../picosat.ll", f"{_PASSES} ../table.ll ../node.ll"],
         source="llvm-toolchain-14/llvm", driver="passes.cc", libraries="-L/usr/lib/llvm-14/lib "
         "$(llvm-config-14 --link-static --libs passes irreader) -lz -ldl -lm -ltinfo",
         generated=["intrinsics_gen"],
     ),
+    Large(
+        "clang", "clang", [*_LLVM, "-DLLVM_ENABLE_PROJECTS=clang"],
+        f"{_MODULE} -std=c++17 ../thread_local.ii",
+        [f"{_MODULE} -std=c++17 ../string_util.ii", f"{_MODULE} ../picosat.i"],
+        source="llvm-toolchain-14/llvm", driver="frontend.cc",
+        libraries=f"-L/usr/lib/llvm-14/lib -lclang{{{_CLANG}}} {_LIBRARIES}",
+        generated=["intrinsics_gen", "clang-tablegen-targets", "ClangOpenCLBuiltinsImpl"],
+    ),
+    Large(
+        "mlir", "mlir-opt", [*_LLVM, "-DLLVM_ENABLE_PROJECTS=mlir",
+         "-DMLIR_TABLEGEN=/usr/lib/llvm-14/bin/mlir-tblgen"],
+        f"{_LOWERED} ../nests.mlir", [f"{_LOWERED} ../stencils.mlir", f"{_UNROLLED} ../nests.mlir"],
+        source="llvm-toolchain-14/llvm", driver="dialects.cc",
+        libraries=f"-L/usr/lib/llvm-14/lib /usr/lib/llvm-14/lib/libMLIR*.a {_LIBRARIES}",
+        generated=["intrinsics_gen", "mlir-headers"],
+    ),
+    Large(
+        "lld", "lld", [*_LLVM, "-DLLVM_ENABLE_PROJECTS=lld"],
+        f"{_SHARED} ../inlines.bc", [f"{_SHARED} ../node.bc", f"{_SHARED} --lto-O1 ../picosat.bc"],
+        source="llvm-toolchain-14/llvm", driver="linker.cc",
+        libraries=f"-L/usr/lib/llvm-14/lib -llld{{ELF,Common}} {_LIBRARIES}",
+        generated=["intrinsics_gen", "X86CommonTableGen"],
+    ),
 )  # fmt: skip
-
-
-def make_inputs() -> None:
-    """What no package has, in this folder."""
-    compile_inputs()
-    Path("shapes.pdf").write_bytes(drawing(1, 400, ["f*", "f", "B", "S"]))
-    Path("lines.pdf").write_bytes(drawing(2, 300, ["S", "s"]))
-    Path("areas.pdf").write_bytes(drawing(3, 250, ["f", "f*"]))
-
-
-_CMARK = Path("sources/cmarkgfm/third_party/cmark")
-_COMPILED = (
-    _CMARK / "src/inlines.c", _CMARK / "src/node.c", _CMARK / "extensions/table.c",
-    Path("sources/pycosat/picosat.c"),
-)  # fmt: skip
-
-
-def compile_inputs() -> None:
-    """IR that nothing has optimized yet."""
-    told = "-O1", "-Xclang", "-disable-llvm-passes", "-w", "-S", "-emit-llvm"
-    folders = f"-I{_CMARK}/src", f"-I{_CMARK}/extensions", "-Isources/cmarkgfm/generated/unix"
-    for source in _COMPILED:
-        out = Path(source.stem).with_suffix(".ll")
-        call("clang-14", *told, "-DCMARK_GFM_STATIC_DEFINE", *folders, source, "-o", out)
-
-
-def drawing(seed: int, shapes: int, painted: Sequence[str]) -> bytes:
-    """A page with shapes of straight lines and curves, as PDF."""
-    chance = random.Random(seed)
-    lines = []
-    for number in range(shapes):
-        colour = " ".join(f"{chance.random():.3f}" for _ in range(3))
-        lines.append(f"q {colour} rg {colour} RG {chance.random() * 4:.2f} w")
-        lines.append(f"[{chance.randint(1, 9)} {chance.randint(1, 9)}] 0 d" if number % 3 else "")
-        lines.append(f"{_points(chance, 1)} m")
-        for _ in range(chance.randint(3, 12)):
-            kind, points = ("c", 3) if chance.random() < 0.6 else ("l", 1)
-            lines.append(f"{_points(chance, points)} {kind}")
-        lines.append(f"h {chance.choice(painted)} Q")
-    drawn = "\n".join(lines).encode()
-    objects = (
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents 4 0 R /Resources << >> >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(drawn), drawn),
-    )
-    out, places = b"%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        places.append(b"%010d 00000 n \n" % len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    size = len(objects) + 1
-    listed = b"xref\n0 %d\n0000000000 65535 f \n%s" % (size, b"".join(places))
-    trailer = b"trailer << /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (size, len(out))
-    return out + listed + trailer
-
-
-def _points(chance: random.Random, number: int) -> str:
-    places = ((chance.random() * 600, chance.random() * 800) for _ in range(number))
-    return " ".join(f"{x:.1f} {y:.1f}" for x, y in places)

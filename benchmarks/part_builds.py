@@ -163,7 +163,7 @@ class PartBuild:
         if not self._built:
             return str((self.folder / name).resolve())
         folders, _, member = name.rpartition(".dir/")
-        library = folders.rpartition("/")[2]
+        library = folders.rpartition("/")[2].removeprefix("obj.")
         return f"lib{library}.a({member.rpartition('/')[2]})" if library else name
 
 
