@@ -2,8 +2,9 @@
 
 ``python benchmarks/large.py FOLDER [--program NAME...] [--kind NAME...] [--covered SHARE]``
 
-A compiler (wasm-opt), a PDF renderer (pdftoppm) and an SMT solver (z3) from Debian's source
-packages, built at -O2 by clang 22. One run of that build is recorded, and all profiles are made of
+A PDF renderer (pdftoppm), a database (RocksDB) and four programs of compilers (LLVM's passes,
+clang's frontend, mlir-opt, and lld as it compiles what it links) from Debian's source packages,
+built at -O2 by clang 22. One run of that build is recorded, and all profiles are made of
 this recording, or of one of an -O1 build as `lbr2pgo pgo` trains; counters run with the same input.
 Judged by exact counts on the training input itself and on two others.
 
@@ -14,7 +15,9 @@ share is of what counters take away, of instructions and of taken branches, in t
 over the judged inputs ("-" where that is less than a hundredth); sizes are what `.text` has more
 than the plain build's, and than that with counters. FOLDER keeps sources, builds and figures: what
 is there is not made again. It wants clang 22, llvm-profgen 22, CMake, Ninja, npm, Debian's source
-packages (a line deb-src) and what poppler is built with (apt-get build-dep poppler).
+packages (a line deb-src), what poppler is built with (apt-get build-dep poppler), and the static
+libraries of the others (librocksdb-dev, llvm-14-dev, libclang-14-dev, libmlir-14-dev,
+liblld-14-dev, libpolly-14-dev; and mlir-14-tools).
 """
 
 from __future__ import annotations
@@ -44,6 +47,8 @@ WHOLE = "whole"
 PERIOD = 499
 """Taken branches from sample to sample."""
 UNPROBED = "-fno-pseudo-probe-for-profiling"
+OVERWRITTEN = "-mllvm", "-overwrite-existing-weights"
+"""What samples tell of a branch, and not what `__builtin_expect` does, which clang prefers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +72,7 @@ KINDS = (
     Kind("lines", ("--probes", "off", "--contexts", "off"), flags=(UNPROBED,)),
     Kind("probes", ("--contexts", "off")),
     Kind("contexts", ("--contexts", "nested")),
+    Kind("contexts-overwritten", ("--contexts", "nested"), flags=OVERWRITTEN),
     Kind("contexts-called", ("--contexts", "nested"), calls_wrappers=True),
     Kind("contexts-1", ("--contexts", "nested", "--max-context-depth", "1")),
     Kind("contexts-full", ("--contexts", "full")),
