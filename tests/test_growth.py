@@ -1,8 +1,8 @@
 """Work grows with functions, images and mappings as it does with a line: counted, not timed.
 
 Four times as many take four times what a quarter of the step took, in instructions of the whole
-process. Sorting makes that a little more (4.1 for functions). What takes some 25 instructions for
-each pair of functions, as a loop of Python's over all of them for each does, makes it 4.4.
+process. Sorting makes that a little more (4.2 for anonymous memory). What takes some 50
+instructions for each pair of functions makes it 4.4; Python's loop that compares all pairs, 12.
 """
 
 from __future__ import annotations

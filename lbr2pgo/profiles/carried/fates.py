@@ -14,10 +14,9 @@ from lbr2pgo.profiles.carried.line_map import LineMap, called, line_map, neighbo
 from lbr2pgo.profiles.carried.outline import Definition
 from lbr2pgo.profiles.carried.successors import Successors
 from lbr2pgo.profiles.llvm.sample_names import (
-    CLONE_SUFFIXES,
     Location,
     Name,
-    without_suffixes,
+    original_name,
 )
 from lbr2pgo.profiles.llvm.sample_profile import LARGEST_LINE, FunctionSamples, SampleProfile
 from lbr2pgo.program.demangle import short_name, without_unique_suffix
@@ -39,7 +38,7 @@ def source_name(name: Name) -> str:
     >>> source_name("_ZN5shape4areaEv"), source_name("sqlite3VdbeExec"), source_name("run.__uniq.1")
     ('area', 'sqlite3VdbeExec', 'run')
     """
-    own = without_suffixes(without_unique_suffix(str(name)), CLONE_SUFFIXES)
+    own = original_name(without_unique_suffix(str(name)))
     match = _LAST_PART.search(short_name(own))
     return "" if match is None else match[1].replace(" ", "")
 

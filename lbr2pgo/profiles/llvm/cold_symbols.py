@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lbr2pgo.profiles.llvm.sample_names import CLONE_SUFFIXES, without_suffixes
+from lbr2pgo.profiles.llvm.sample_names import original_name
 from lbr2pgo.program.code.instructions import InstructionTable
 from lbr2pgo.program.code.regions import Functions
 from lbr2pgo.program.program import Program
@@ -33,12 +33,12 @@ def cold_symbols(names: frozenset[str], flow: Flow, program: Program) -> frozens
 
 def _reached(flow: Flow, program: Program) -> I64:
     """Numbers of the regions that ran, and of those that they lead to."""
-    regions, code = program.regions, flow.instructions
-    reached = distinct(regions.containing(code.address))
+    regions = program.regions
+    reached = new = distinct(regions.containing(flow.instructions.address))
     for _ in range(_CALLS):
-        called = _called(code, program)
-        code = program.instructions_once(regions.start[np.setdiff1d(called, reached)])
-        reached = distinct(np.concatenate((reached, called)))
+        code = program.instructions_once(regions.start[new])
+        new = np.setdiff1d(_called(code, program), reached)
+        reached = np.concatenate((reached, new))
     return reached
 
 
@@ -55,5 +55,4 @@ def _called(code: InstructionTable, program: Program) -> I64:
 
 def _names(regions: Functions, rows: I64) -> Iterator[str]:
     for row in rows.tolist():
-        for name in regions.aliases(row):
-            yield without_suffixes(name, CLONE_SUFFIXES) if "." in name else name
+        yield from map(original_name, regions.aliases(row))

@@ -13,10 +13,9 @@ import numpy as np
 
 from lbr2pgo.model.compat import LAST_NAMESAKES_PROBES, PROBES_OF_RUN_FUNCTIONS, Compat
 from lbr2pgo.profiles.llvm.sample_names import (
-    CLONE_SUFFIXES,
     canonical_name,
     guid,
-    without_suffixes,
+    original_name,
 )
 from lbr2pgo.program.dwarf.debug_info import DebugInfo, DwarfFunctions
 from lbr2pgo.program.elf.symbols import STT_FUNC, Symbols
@@ -89,8 +88,7 @@ def _is_sized_function(symbols: Symbols) -> Bools:
 
 
 def _stripped(symbols: Symbols, row: int) -> str:
-    name = symbols.names[row]
-    return without_suffixes(name, CLONE_SUFFIXES) if "." in name else name
+    return original_name(symbols.names[row])
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,15 @@ def canonical_name(name: str) -> str:
     return without_suffixes(name, _SELECTED_SUFFIXES) if "." in name else name
 
 
+def original_name(symbol: str) -> str:
+    """The function that a symbol's code was copied from or taken out of.
+
+    >>> original_name("f.part.0.cold"), original_name("f.__uniq.123")
+    ('f', 'f.__uniq.123')
+    """
+    return without_suffixes(symbol, CLONE_SUFFIXES) if "." in symbol else symbol
+
+
 def without_suffixes(name: str, suffixes: Sequence[str]) -> str:
     """A name less these suffixes, with a number behind those that end in a dot.
 
