@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from lbr2pgo.counting._translation import translate
+from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapping_history import NONE, MappingHistory
 from lbr2pgo.model.address_space_events import ANY_PID, Mmap, SpaceEvent
 from lbr2pgo.model.space_event_log import MMAP, as_log
@@ -138,8 +139,8 @@ class Others:
 
     pieces: Callable[[Mmap], Pieces] = lambda _: ()
     """What a mapping shows of them."""
-    shows: Callable[[Mmap], bool] = lambda _: False
-    """Whether it is of one of them, as `SpaceEventLog.concerning` has to be told."""
+    paths: tuple[str, ...] = ()
+    """Under which they were mapped."""
     enough: frozenset[int] = frozenset()
     """Slots of those without which, or the image itself, a process is another program."""
     count: int = 0
@@ -158,19 +159,20 @@ class AddressSpaces:
         self,
         events: Sequence[SpaceEvent],
         layout: ImageLayout,
-        shows: Callable[[Mmap], bool],
+        match: ImageMatch,
         others: Others | None = None,
     ) -> None:
-        """Of these events; `shows` tells mappings of the image's code."""
+        """Of these events; `match` tells mappings of the image's code."""
         self._others = others or Others()
         self._layout = layout
-        self._shows = shows
+        self._match = match
         self.pieces: list[Pieces] = []
         self._bounds = np.zeros((0, 2), np.uint64)
         self._offsets, self._pieces = np.zeros(1, np.int64), np.zeros((0, 3), np.uint64)
         self._numbers: dict[Pieces, int] = {}
         self._only: int | None = None
-        self._events = as_log(events).concerning(self._shows_any, self._code())
+        paths = match.paths + self._others.paths
+        self._events = as_log(events).concerning(paths, self._code())
         rows = self._events.rows
         is_mapping = (rows["kind"] == MMAP) & (rows["pid"] != ANY_PID)
         self._history = MappingHistory(self._events, is_mapping)
@@ -191,7 +193,7 @@ class AddressSpaces:
     @classmethod
     def shared(cls, layout: ImageLayout, pieces: Pieces) -> AddressSpaces:
         """One space for every process."""
-        spaces = cls((), layout, lambda _: False)
+        spaces = cls((), layout, ImageMatch((), "as linked"))
         spaces._only = spaces._numbered(pieces)
         return spaces
 
@@ -267,11 +269,8 @@ class AddressSpaces:
         """A mapping by its number, and what it shows of the image."""
         event = self._events[number]
         assert isinstance(event, Mmap)
-        is_own = self._shows(event)
+        is_own = self._match.shows(event)
         return event, pieces_of(event, self._layout) if is_own else self._others.pieces(event)
-
-    def _shows_any(self, event: Mmap) -> bool:
-        return self._shows(event) or self._others.shows(event)
 
     def _code(self) -> U64:
         """Where code is in the files of all images: offsets (k, 2)."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from lbr2pgo.model.address_space_events import Mmap, SpaceEvent, is_windows_path
-from lbr2pgo.model.space_event_log import of_files
+from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.code_files import Builds, CodeFiles, executable_mmaps, same_build_id
+from lbr2pgo.model.space_event_log import as_log, of_files
 from lbr2pgo.program.code.registry import by_uname
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 from lbr2pgo.support.dataclass import dataclass
@@ -57,53 +58,6 @@ def refuse_other_machine(layout: ImageLayout, recorded_on: str | None, *, where:
         )
 
 
-def _name(path: str) -> str:
-    """A file's own name; that of a recorded Windows path stands behind a backslash."""
-    name = path.rstrip("/").rpartition("/")[2]
-    return name.rpartition("\\")[2] if is_windows_path(path) else name
-
-
-def mapped_build_ids(
-    mmaps: Iterable[Mmap], header: Mapping[str, str], name: Callable[[str], str] = str
-) -> dict[str, frozenset[str]]:
-    """Each mapping's path, with the build-ids that were recorded for it.
-
-    `name` is what the header, which knows those that mappings don't tell, calls a path.
-    """
-    found: dict[str, frozenset[str]] = {}
-    for event in mmaps:
-        known = event.build_id or header.get(name(event.path))
-        before = found.get(event.path, frozenset())
-        found[event.path] = before | {known} if known else before
-    return found
-
-
-def executable_mmaps(events: Iterable[SpaceEvent]) -> Iterator[Mmap]:
-    """Mappings that code may be in."""
-    return (event for event in events if isinstance(event, Mmap) and event.executable)
-
-
-def same_build_id(recorded: str | None, wanted: str | None) -> bool:
-    """Compare build-ids; perf pads short ones with zeros to 20 bytes."""
-    if recorded is None or wanted is None:
-        return False
-    return plain_build_id(recorded) == plain_build_id(wanted)
-
-
-def plain_build_id(build_id: str) -> str:
-    """Equal for build-ids that are the same."""
-    return build_id.lower().rstrip("0")
-
-
-def paths_by_build(mapped: Mapping[str, frozenset[str]]) -> dict[str, dict[str, frozenset[str]]]:
-    """What `mapped_build_ids` found, under each of the build-ids (`plain_build_id`)."""
-    found: dict[str, dict[str, frozenset[str]]] = {}
-    for path, known in mapped.items():
-        for build_id in known:
-            found.setdefault(plain_build_id(build_id), {})[path] = known
-    return found
-
-
 def match_image(
     layout: ImageLayout,
     events: Sequence[SpaceEvent],
@@ -118,37 +72,35 @@ def match_image(
     segments lie in memory as the binary's would is only likely to be it: its branches have to tell.
     Raises InputError if the file of that path or name had another build-id, or if there is none.
     """
-    mapped = mapped_build_ids(executable_mmaps(of_files(events)), header_build_ids)
+    files = as_log(events).code_files(header_build_ids)
     wanted = build_id or layout.build_id
-    if not mapped:
+    if not files.builds:
         return ImageMatch((), "as linked", "no mappings recorded: addresses taken as linked")
-    same = of_build(mapped, wanted)
-    if same is not None:
-        return same
-    for how, wanted_path, of in (
-        ("path", layout.path, str),
-        ("name", _name(layout.path), _name),
-    ):
-        alike = {path: known for path, known in mapped.items() if of(path) == wanted_path}
-        found = of_alike(alike, how, wanted, layout, where)
-        if found is not None:
-            return found
+    found = (
+        of_build(files, wanted)
+        or of_alike(files.at(layout.path), "path", wanted, layout, where)
+        or of_alike(files.named_as(layout.path), "name", wanted, layout, where)
+    )
+    if found is not None:
+        return found
     laid_out = _with_segments(events, layout)
-    paths = tuple(p for p, known in mapped.items() if p in laid_out and not (wanted and known))
+    paths = tuple(
+        p for p, known in files.builds.items() if p in laid_out and not (wanted and known)
+    )
     if paths:
         why = assumption("segments", paths, wanted)
         return ImageMatch(paths, "segments", why, wanted)
     raise not_mapped(layout, events, wanted, where=where)
 
 
-def of_build(mapped: Mapping[str, frozenset[str]], wanted: str | None) -> ImageMatch | None:
+def of_build(files: CodeFiles, wanted: str | None) -> ImageMatch | None:
     """The paths that were mapped with a build-id, if there are any."""
-    same = tuple(p for p, known in mapped.items() if any(same_build_id(k, wanted) for k in known))
+    same = tuple(files.of_build(wanted)) if wanted else ()
     return ImageMatch(same, "build-id", build_id=wanted) if same else None
 
 
 def of_alike(
-    alike: Mapping[str, frozenset[str]],
+    alike: Builds,
     how: str,
     wanted: str | None,
     layout: ImageLayout,
@@ -206,9 +158,7 @@ def not_mapped(
     )
 
 
-def _other_build(
-    alike: Mapping[str, frozenset[str]], wanted: str | None, layout: ImageLayout, where: str
-) -> InputError:
+def _other_build(alike: Builds, wanted: str | None, layout: ImageLayout, where: str) -> InputError:
     path = next(iter(alike))
     known = min(alike[path])
     return InputError(

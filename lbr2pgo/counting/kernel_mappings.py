@@ -15,13 +15,12 @@ from pathlib import PurePosixPath
 from lbr2pgo.counting.address_spaces import Pieces, loaded, overlaid
 from lbr2pgo.counting.find_image import (
     ImageMatch,
-    executable_mmaps,
-    mapped_build_ids,
     not_mapped,
     of_alike,
     of_build,
 )
 from lbr2pgo.model.address_space_events import Mmap, SpaceEvent
+from lbr2pgo.model.code_files import CodeFiles, executable_mmaps
 from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.elf.layout import MODULE, ImageLayout
 
@@ -39,9 +38,9 @@ def match_kernel(
 ) -> ImageMatch:
     """As `match_image`, of a kernel or a module: by build-id, or by what it is called."""
     shown = (mmap for mmap in executable_mmaps(of_files(events)) if _may_show(mmap, layout))
-    mapped = mapped_build_ids(shown, header_build_ids, _file_of)
+    files = CodeFiles(shown, header_build_ids, _file_of)
     wanted = build_id or layout.build_id
-    found = of_build(mapped, wanted) or of_alike(mapped, "name", wanted, layout, where)
+    found = of_build(files, wanted) or of_alike(files.builds, "name", wanted, layout, where)
     if found is None:
         raise not_mapped(layout, events, wanted, where=where)
     return found

@@ -12,18 +12,14 @@ from lbr2pgo.counting.find_by_branches import CodeBranches, Fit, edges_of, find_
 from lbr2pgo.counting.find_image import (
     ImageMatch,
     assumption,
-    executable_mmaps,
-    mapped_build_ids,
     match_image,
     not_mapped,
     of_build,
-    paths_by_build,
-    plain_build_id,
 )
 from lbr2pgo.counting.kernel_mappings import kernel_pieces, match_kernel
 from lbr2pgo.model.address_space_events import Comm, Fork, Mmap, SpaceEvent, is_memory
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.model.space_event_log import of_code, of_files
+from lbr2pgo.model.space_event_log import as_log, of_code
 from lbr2pgo.program.elf.layout import ImageLayout
 from lbr2pgo.sources.base import Addresses, StackSource, SymbolResolver
 from lbr2pgo.sources.code_addresses import are_code
@@ -67,7 +63,7 @@ def place_image(
         return _without_mappings(match, source, layout, branches)
     if match.how == "segments":
         match = _confirmed(match, source, layout, branches)
-    return match, AddressSpaces(events, layout, match.shows)
+    return match, AddressSpaces(events, layout, match)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +119,7 @@ def place_images(
     matches = tuple(other for _, other in found)
     made = [mapping for each in beside for mapping in each.mappings]
     every = with_made_code(events, made) if made else events  # which are columns till then
-    return match, matches, AddressSpaces(every, layout, match.shows, _others(found, len(made)))
+    return match, matches, AddressSpaces(every, layout, match, _others(found, len(made)))
 
 
 def _others(found: Sequence[tuple[Beside, ImageMatch]], made: int) -> Others:
@@ -139,25 +135,19 @@ def _others(found: Sequence[tuple[Beside, ImageMatch]], made: int) -> Others:
                 return moved(pieces_of(event, each.layout), each.slot)
         return ()
 
-    def shows(event: Mmap) -> bool:
-        return any(other.shows(event) for _, other in by_path.get(event.path, ()))
-
     named = frozenset(each.slot for each, _ in found if each.is_named)
     layouts = tuple(each.layout for each, _ in found)
-    return Others(pieces, shows, named, len(found) + made, layouts)
+    return Others(pieces, tuple(by_path), named, len(found) + made, layouts)
 
 
 def _matched(
     beside: Sequence[Beside], events: Sequence[SpaceEvent], source: StackSource
 ) -> Iterator[tuple[Beside, ImageMatch]]:
     """Those that a source knows, with how; raises InputError for named ones that it does not."""
-    mapped = mapped_build_ids(executable_mmaps(of_files(events)), source.info.build_ids)
-    by_build = paths_by_build(mapped)  # a process may have made thousands of images
+    files = as_log(events).code_files(source.info.build_ids)
     for each in beside:
-        wanted = each.layout.build_id
-        same = by_build.get(plain_build_id(wanted), {}) if wanted else {}
         try:
-            match = of_build(same, wanted) or _match_beside(each, events, source)
+            match = of_build(files, each.layout.build_id) or _match_beside(each, events, source)
         except InputError:
             if each.is_named:
                 raise
@@ -193,7 +183,7 @@ def _confirmed(
     stacks, own = list(_first_stacks(source)), branches()
     fits: dict[str, Fit] = {}
     for path in match.paths:
-        spaces = AddressSpaces(source.space_events(), layout, replace(match, paths=(path,)).shows)
+        spaces = AddressSpaces(source.space_events(), layout, replace(match, paths=(path,)))
         fit = fit_of(stacks, spaces, own)
         if fit.is_good:
             fits[path] = fit

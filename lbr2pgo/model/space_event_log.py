@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import overload
 
@@ -20,6 +19,7 @@ from lbr2pgo.model.address_space_events import (
     SpaceEvent,
     is_file,
 )
+from lbr2pgo.model.code_files import CodeFiles, executable_mmaps
 from lbr2pgo.support.addresses import FileOffset, RuntimeAddress
 from lbr2pgo.support.arrays import I64, U64, Bools, Records
 from lbr2pgo.support.distinct import begins
@@ -73,6 +73,7 @@ class SpaceEventLog(Sequence[SpaceEvent]):
     def __init__(self, events: Iterable[SpaceEvent]) -> None:
         """Raises struct.error for numbers that no record can hold."""
         self._texts: list[str | None] = []
+        self._code_files: tuple[Mapping[str, str], CodeFiles] | None = None
         numbers: dict[str | None, int] = {}
         rows = bytearray()
         for event in events:
@@ -141,11 +142,17 @@ class SpaceEventLog(Sequence[SpaceEvent]):
             return self
         return self._of(np.delete(rows, np.delete(idle, first)))
 
-    @property
+    @cached_property
     def of_files(self) -> SpaceEventLog:
         """The first mapping of each path with each build-id, as code and as data."""
         mappings = np.flatnonzero(self._rows["kind"] == MMAP)
-        return self._of(self._rows[mappings[np.sort(self._files(mappings)[0])]])
+        return self._of(self._rows[self._first_of_files(mappings)])
+
+    def code_files(self, header: Mapping[str, str]) -> CodeFiles:
+        """Files that were mapped as code, with the header's build-ids; kept for the next image."""
+        if self._code_files is None or self._code_files[0] != header:
+            self._code_files = header, CodeFiles(executable_mmaps(self.of_files), header)
+        return self._code_files[1]
 
     @property
     def programs(self) -> SpaceEventLog:
@@ -163,20 +170,20 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         is_first = begins(rows["pid"][told])
         is_first[1:] |= is_exec[told[:-1]]
         found = np.sort(told[is_first & is_code[told]])
-        return self._of(rows[found[np.sort(self._files(found)[0])]])
+        return self._of(rows[self._first_of_files(found)])
 
-    def concerning(self, shows: Callable[[Mmap], bool], code: U64) -> SpaceEventLog:
-        """Events that can change where the code is of files of which `shows` tells the mappings.
+    def concerning(self, paths: Iterable[str], code: U64) -> SpaceEventLog:
+        """Events that can change where the code is of the files at these paths.
 
-        It has to tell by path, build-id, and whether a mapping is of code. That lies between
-        offsets (k, 2) in the files, half-open.
+        It lies between offsets (k, 2) in the files, half-open.
         """
         rows = self._rows
         mappings = np.flatnonzero(rows["kind"] == MMAP)
-        first, file = self._files(mappings)
-        told = [isinstance(e, Mmap) and shows(e) for e in self._of(rows[mappings[first]])]
+        is_path = np.zeros(len(self._texts), np.bool_)
+        is_path[[number for path in paths for number in self._numbers.get(path, ())]] = True
+        is_shown = self.are_code[mappings] & is_path[rows["text"][mappings]]
         offset, length = rows["file_offset"][mappings], rows["length"][mappings]
-        is_shown = np.array(told, np.bool_)[file] & _in_any(offset, _past(offset, length), code)
+        is_shown &= _in_any(offset, _past(offset, length), code)
         others = mappings[~is_shown]
         idle = others[~_touch(rows[others], rows[mappings[is_shown]])]
         is_kept = (rows["kind"] == FORK) | ((rows["kind"] == COMM) & (rows["flag"] != 0))
@@ -184,19 +191,24 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         is_kept[idle] = False
         return self._of(rows[is_kept])
 
-    def _files(self, mappings: I64) -> tuple[I64, I64]:
-        """The first of these rows of each path, build-id and flag, and of which each is (m,)."""
+    @cached_property
+    def _numbers(self) -> Mapping[str | None, list[int]]:
+        """Of each text; a build-id may be spelt as a path is."""
+        found: dict[str | None, list[int]] = {}
+        for number, text in enumerate(self._texts):
+            found.setdefault(text, []).append(number)
+        return found
+
+    def _first_of_files(self, mappings: I64) -> I64:
+        """The first of these rows of each path, build-id and flag, in their order."""
         rows = self._rows
         names = rows["text"][mappings].astype(np.uint64) << np.uint64(32)
         names |= rows["build_id"][mappings].astype(np.uint64) << np.uint64(1)
         names |= rows["flag"][mappings]
-        _, first, file = np.unique(names, return_index=True, return_inverse=True)
-        return first, file
+        return mappings[np.sort(np.unique(names, return_index=True)[1])]
 
     def _of(self, rows: Records) -> SpaceEventLog:
-        found = copy(self)
-        found._rows = rows
-        return found
+        return SpaceEventLog.of_rows(rows, self._texts)
 
     def _row(self, event: SpaceEvent, numbers: dict[str | None, int]) -> _Row:
         def text(value: str | None) -> int:

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
-from lbr2pgo.counting.find_image import same_build_id
 from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.code_files import same_build_id
 from lbr2pgo.model.space_event_log import as_log
 from lbr2pgo.program.elf.find import ImagePlaces, is_build
 from lbr2pgo.program.elf.image import Image

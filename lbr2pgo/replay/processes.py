@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 
-from lbr2pgo.counting.find_image import plain_build_id
+from lbr2pgo.model.code_files import plain_build_id
 from lbr2pgo.model.waterfall import counts_outside
 from lbr2pgo.program.elf.find import ImagePlaces
 from lbr2pgo.program.elf.image import Image

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lbr2pgo.counting.find_image import same_build_id
 from lbr2pgo.model.address_space_events import Mmap
+from lbr2pgo.model.code_files import same_build_id
 from lbr2pgo.model.space_event_log import of_files
 from lbr2pgo.program.elf.find import ImagePlaces, is_build
 from lbr2pgo.program.elf.image import Image

@@ -11,6 +11,7 @@ from builders.sources import BASE, CODE, LAYOUT, Sample, batch_of, mapping
 
 from lbr2pgo.counting.activity import SLICES, Activity, ActivityCounter
 from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.counting.mapped_files import MappedFiles
 from lbr2pgo.model.space_event_log import SpaceEventLog
 from lbr2pgo.support.addresses import PlacedAddresses
@@ -30,7 +31,7 @@ def functions(addresses: PlacedAddresses) -> I64:
 
 
 def counter() -> ActivityCounter:
-    spaces = AddressSpaces(EVENTS, LAYOUT, lambda event: event.path == LAYOUT.path)
+    spaces = AddressSpaces(EVENTS, LAYOUT, ImageMatch((LAYOUT.path,), "path"))
     one = batch_of([sample(1, 0)])
     assert spaces.spaces_of(one.pid, one.time).tolist() == [0]
     return ActivityCounter(spaces, MappedFiles(EVENTS), functions)

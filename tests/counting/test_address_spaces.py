@@ -21,16 +21,15 @@ from lbr2pgo.counting.address_spaces import (
     pieces_of,
     without,
 )
+from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.model.address_space_events import KERNEL_PID, Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
 
-
-def shows(event: Mmap) -> bool:
-    return event.executable and event.path == LAYOUT.path
+MATCH = ImageMatch((LAYOUT.path,), "path")
 
 
 def spaces(*events: SpaceEvent, layout: ImageLayout = LAYOUT) -> AddressSpaces:
-    return AddressSpaces(events, layout, shows)
+    return AddressSpaces(events, layout, MATCH)
 
 
 def space_of(found: AddressSpaces, pid: int, time: int) -> int:
@@ -190,7 +189,7 @@ def test_the_image_mapped_twice_in_one_process() -> None:
 
 def test_one_image_under_two_paths() -> None:
     maps = [mapping(), mapping(11, path="/proc/self/exe")]
-    found = AddressSpaces(maps, LAYOUT, lambda event: True)
+    found = AddressSpaces(maps, LAYOUT, ImageMatch((LAYOUT.path, "/proc/self/exe"), "build-id"))
     assert space_of(found, 10, 0) == space_of(found, 11, 0) == 0
 
 
@@ -333,7 +332,7 @@ def apply(memory: dict[int, dict[int, int]], event: SpaceEvent) -> None:
 @given(st.lists(events, max_size=12))
 def test_random_histories_against_memory_byte_by_byte(drawn: list[SpaceEvent]) -> None:
     history = [event._replace(time=time) for time, event in enumerate(drawn)]
-    found = AddressSpaces(history, SMALL, shows)
+    found = AddressSpaces(history, SMALL, MATCH)
     memory: dict[int, dict[int, int]] = {}
     addresses = np.arange(260, dtype=np.uint64)
     for time, event in enumerate(history):

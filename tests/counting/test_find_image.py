@@ -11,9 +11,6 @@ from builders.sources import LAYOUT
 from lbr2pgo.counting.find_image import (
     ImageMatch,
     match_image,
-    paths_by_build,
-    plain_build_id,
-    same_build_id,
 )
 from lbr2pgo.model.address_space_events import Comm, Mmap, SpaceEvent
 from lbr2pgo.program.elf.layout import ImageLayout
@@ -164,14 +161,6 @@ def test_no_mappings_at_all_mean_addresses_as_linked(events: Sequence[SpaceEvent
 
 def test_a_data_mapping_is_no_match() -> None:
     assert refusal(mmap(LAYOUT.path, OURS, executable=False), mmap("/lib/x.so"))
-
-
-def test_builds_are_looked_up_as_they_are_compared() -> None:
-    mapped = {"/a": frozenset({"AB00"}), "/b": frozenset({"ab", "cd"}), "/c": frozenset[str]()}
-    found = paths_by_build(mapped)
-    for wanted in ("ab", "cd", "ef"):
-        same = [p for p, known in mapped.items() if any(same_build_id(k, wanted) for k in known)]
-        assert list(found.get(plain_build_id(wanted), {})) == same
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lbr2pgo.counting.address_spaces import AddressSpaces, Pieces
+from lbr2pgo.counting.find_image import ImageMatch
 from lbr2pgo.model.address_space_events import Comm, Exit, Fork, Mmap, SpaceEvent
 from lbr2pgo.model.space_event_log import SpaceEventLog, of_code
 from lbr2pgo.program.elf.layout import ImageLayout, Segment
@@ -79,7 +80,7 @@ def test_what_is_left_out_changes_no_address_space(events: list[SpaceEvent]) -> 
     pids, times = np.mgrid[-1:4, 0:100].reshape(2, -1)
 
     def spaces(chosen: Sequence[SpaceEvent]) -> list[Pieces]:
-        found = AddressSpaces(chosen, LAYOUT, lambda e: e.path == "/bin/a" and e.executable)
+        found = AddressSpaces(chosen, LAYOUT, ImageMatch(("/bin/a",), "path"))
         seen = found.spaces_of(pids.astype(np.int32), times.astype(np.uint64))
         return [found.pieces[space] if space >= 0 else () for space in seen.tolist()]
 

@@ -13,7 +13,7 @@ from builders.flows import flow_of
 from builders.recordings import PIE, RECORDING
 
 from lbr2pgo.cli import main
-from lbr2pgo.counting.address_spaces import AddressSpaces
+from lbr2pgo.counting.place import place_image
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 from lbr2pgo.replay.unlogged import unlogged
@@ -30,9 +30,7 @@ def stacks(*kept: Kind) -> Iterator[str]:
     program, source = Program.open(PIE), open_source(RECORDING)
     assert isinstance(source, StackSource)
     code = program.instructions_for(program.functions.start)
-    spaces = AddressSpaces(
-        source.space_events(), program.image.layout, lambda mapping: "interp" in mapping.path
-    )
+    _, spaces = place_image(source, program.image.layout)
     for batch in source.batches():
         space = spaces.spaces_of(batch.pid, batch.time)
         for sample, (start, end) in enumerate(pairwise(batch.offsets.tolist())):
