@@ -7,6 +7,7 @@ cdef enum:
     NOTHING = 0  # steps: see mapping_history.py
     MAPPING = 1
     FORK = 2
+    COVER = 4
 
 
 def replay(
@@ -20,7 +21,7 @@ def replay(
 ):
     """Take each step (n,) of a process, a row of `latest` (p,), all `NONE` at first.
 
-    A mapping gets the number of its step. Fills, each (n,): the process's mapping before the step,
+    A mapping gets the number of its step, and so does a cover of one. Fills, each (n,): the process's mapping before the step,
     its last one after it, and how many mappings that one ends. Raises IndexError for a process that
     isn't there.
     """
@@ -31,12 +32,12 @@ def replay(
             continue
         who = own[i]
         before[i] = latest[who]
-        if steps[i] == MAPPING:
+        if steps[i] == MAPPING or (steps[i] == COVER and before[i] != NONE):
             now = i
             length[i] = 1 if before[i] == NONE else length[before[i]] + 1
         elif steps[i] == FORK and parents[i] != NONE:
             now = latest[parents[i]]
-        else:  # execve; or a parent of which nothing is known
+        else:  # execve, a cover of nothing, or a parent of which nothing is known
             now = NONE
         latest[who] = last[i] = now
 

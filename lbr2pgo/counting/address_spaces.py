@@ -175,7 +175,7 @@ class AddressSpaces:
         self._events = as_log(events).concerning(paths, self._code())
         rows = self._events.rows
         is_mapping = (rows["kind"] == MMAP) & (rows["pid"] != ANY_PID)
-        self._history = MappingHistory(self._events, is_mapping)
+        self._history = MappingHistory(self._events, is_mapping, self._events.are_code_of(paths))
         self._timeline = self._history.timeline()
         self._spaces: dict[int, int] = {NONE: -1}
         """Of processes by their last mapping."""

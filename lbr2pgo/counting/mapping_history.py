@@ -18,7 +18,7 @@ from lbr2pgo.support.distinct import begins, distinct, place_of
 
 NONE = -1
 """No mapping."""
-_MAPPING, _FORK, _EXEC = 1, 2, 3
+_MAPPING, _FORK, _EXEC, _COVER = 1, 2, 3, 4
 """Steps of `_mapping_history.pyx`; all else that happens is none."""
 
 
@@ -42,10 +42,18 @@ class Timeline:
 class MappingHistory:
     """What each process had mapped, by the numbers of a log's events."""
 
-    def __init__(self, events: SpaceEventLog, is_mapping: Bools) -> None:
-        """Replay the events; `is_mapping` (n,) are mappings of processes that are to be known."""
+    def __init__(
+        self, events: SpaceEventLog, is_mapping: Bools, shows: Bools | None = None
+    ) -> None:
+        """Replay the events; `is_mapping` (n,) are mappings of processes that are to be known.
+
+        Of those that are not among `shows` (n,) only what stands behind one that is: where many
+        programs have the same addresses, each image is asked of all processes.
+        """
         rows = self._rows = events.rows
         self._steps = _steps(rows, is_mapping)
+        if shows is not None:
+            self._steps[is_mapping & ~shows] = _COVER
         told = np.flatnonzero(self._steps).astype(np.int32)
         self._pids = distinct(rows["pid"][told])
         own = np.searchsorted(self._pids, rows["pid"]).astype(np.int32)

@@ -118,6 +118,14 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         found: Bools = (self._rows["kind"] == MMAP) & (self._rows["flag"] != 0)
         return found
 
+    def are_code_of(self, paths: Iterable[str]) -> Bools:
+        """Which rows (n,) are mappings of code of the files at these paths."""
+        is_path = np.zeros(len(self._texts), np.bool_)
+        is_path[[number for path in paths for number in self._numbers.get(path, ())]] = True
+        found = self.are_code
+        found[found] = is_path[self._rows["text"][found]]
+        return found
+
     def text(self, number: int) -> str:
         """What a row's number of a text stands for."""
         return self._texts[number] or ""
@@ -179,9 +187,7 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         """
         rows = self._rows
         mappings = np.flatnonzero(rows["kind"] == MMAP)
-        is_path = np.zeros(len(self._texts), np.bool_)
-        is_path[[number for path in paths for number in self._numbers.get(path, ())]] = True
-        is_shown = self.are_code[mappings] & is_path[rows["text"][mappings]]
+        is_shown = self.are_code_of(paths)[mappings]
         offset, length = rows["file_offset"][mappings], rows["length"][mappings]
         is_shown &= _in_any(offset, _past(offset, length), code)
         others = mappings[~is_shown]
@@ -205,7 +211,8 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         names = rows["text"][mappings].astype(np.uint64) << np.uint64(32)
         names |= rows["build_id"][mappings].astype(np.uint64) << np.uint64(1)
         names |= rows["flag"][mappings]
-        return mappings[np.sort(np.unique(names, return_index=True)[1])]
+        first: I64 = np.unique(names, return_index=True)[1]
+        return mappings[np.sort(first)]
 
     def _of(self, rows: Records) -> SpaceEventLog:
         return SpaceEventLog.of_rows(rows, self._texts)
