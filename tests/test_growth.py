@@ -18,6 +18,9 @@ from builders.perf_data import Event, Sample, file_form, mmap2
 from builders.recordings import STATIC
 
 MOST = 4.4
+MOST_OF_IMAGES = 4.1
+"""An image takes 38 million instructions whatever there is beside it, and makes it 4.02; what takes
+35,000 for each pair of images, as going through what all processes mapped, makes it 4.2."""
 FUNCTION = """
 __attribute__((noinline)) long f{i:04}(long n) {{
   long s = n;
@@ -84,7 +87,7 @@ def test_functions(tool: Tool, run: Run, tmp_path: Path) -> None:
 def test_images(tmp_path: Path) -> None:
     """So many programs, in a recording of as many samples in all."""
     commands: list[list[object]] = []
-    for count in (2, 8, 32):
+    for count in (4, 16, 64):
         folder = tmp_path / f"{count}"
         folder.mkdir()
         paths = [folder / f"program{number:02}" for number in range(count)]
@@ -93,13 +96,13 @@ def test_images(tmp_path: Path) -> None:
         recording, out = folder / "perf.data", folder / "{name}.fdata"
         recording.write_bytes(of_programs(paths))
         commands.append(["convert", recording, "--all-images", "--force", "--fdata", out])
-    assert growth(commands, tmp_path) < MOST
+    assert growth(commands, tmp_path) < MOST_OF_IMAGES
     for path in paths:
         assert path.with_name(f"{path.name}.fdata").read_text().startswith("1 loop 2 1 loop 0 ")
 
 
 def of_programs(paths: list[Path]) -> bytes:
-    """800 samples of programs that run in one process each."""
+    """768 samples of programs that run in one process each."""
     pids = range(10, 10 + len(paths))
     mapped = (
         mmap2(pid, LOOP_AT, 0x1000, str(path), EVENT.trailer(pid, pid, 1))
@@ -107,7 +110,7 @@ def of_programs(paths: list[Path]) -> bytes:
     )
     stack = ((LOOP_AT + 2, LOOP_AT, 2),) * 32
     samples = (
-        Sample(stack, pid=pids[i % len(pids)], time=100 + i).encode(EVENT) for i in range(800)
+        Sample(stack, pid=pids[i % len(pids)], time=100 + i).encode(EVENT) for i in range(768)
     )
     return file_form([EVENT], b"".join((*mapped, *samples)))
 

@@ -1,7 +1,7 @@
 """Counts the instructions of commands, those of compiled loops too, however busy the machine is.
 
-valgrind runs one process that first does each command unwatched, so that what is imported and
-compiled once is done, and then counts it. In one thread and with one seed of hashes, counts of
+valgrind runs one process that first does the first command unwatched, so that what is imported and
+compiled once is done, and then counts each. In one thread and with one seed of hashes, counts of
 equal work differ by less than a thousandth.
 """
 
@@ -26,17 +26,18 @@ _RUN = """
 import ctypes, gc, json, sys
 from lbr2pgo.cli import main
 requests = ctypes.CDLL(sys.argv[1])
-for words in json.loads(sys.argv[2]):
-    assert main([*words, "--threads", "1"]) == 0
+commands = [[*words, "--threads", "1"] for words in json.loads(sys.argv[2])]
+assert main(commands[0]) == 0
+for words in commands:
     gc.collect()
     requests.begin()
-    main([*words, "--threads", "1"])
+    assert main(words) == 0
     requests.end()
 """
 
 
 def instructions_of(commands: Sequence[Sequence[object]], folder: Path) -> list[int]:
-    """How many instructions each command of ours takes the second time; needs gcc and valgrind."""
+    """How many instructions each command of ours takes, warmed up; needs gcc and valgrind."""
     (folder / "requests.c").write_text(_REQUESTS)
     library = folder / "requests.so"
     subprocess.run(["gcc", "-shared", "-fPIC", folder / "requests.c", "-o", library], check=True)
