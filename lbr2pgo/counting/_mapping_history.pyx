@@ -21,9 +21,9 @@ def replay(
 ):
     """Take each step (n,) of a process, a row of `latest` (p,), all `NONE` at first.
 
-    A mapping gets the number of its step, and so does a cover of one. Fills, each (n,): the process's mapping before the step,
-    its last one after it, and how many mappings that one ends. Raises IndexError for a process that
-    isn't there.
+    A mapping gets the number of its step, and so does a cover of one. Fills, each (n,): the
+    process's mapping before the step, its last one after it, and how many mappings that one ends.
+    Raises IndexError for a process that isn't there.
     """
     cdef Py_ssize_t i
     cdef int32_t who, now
