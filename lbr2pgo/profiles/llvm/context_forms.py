@@ -174,6 +174,7 @@ def _nested(
         nested,
         with_own_copies,
         with_thin_ones_unmarked,
+        without_mere_callers,
     )
     from lbr2pgo.profiles.llvm.contexts.preinliner import preinlined
 
@@ -182,6 +183,8 @@ def _nested(
         if not work.compat.follows(INLINED_ONCE):
             left = with_own_copies(left)
     table = nested(left).without_ambiguous()
+    if table.checksum is not None and not work.compat.follows(CALLERS_WITH_PROBES):
+        table = without_mere_callers(table)
     return table if work.compat.follows(THIN_COPIES) else with_thin_ones_unmarked(table)
 
 

@@ -172,6 +172,21 @@ def with_thin_ones_unmarked(table: ProfileTable) -> ProfileTable:
     return replace(table, attributes=np.where(is_thin, unmarked, table.attributes))
 
 
+def without_mere_callers(table: ProfileTable) -> ProfileTable:
+    """The same less functions of which nothing is known but whom they call, as by one sample.
+
+    clang would take such a function for one that is entered once, thus for cold code, with all that
+    is inlined into it, whether there are samples of that or not (docs/notes/contexts.md).
+    """
+    c, b = table.contexts, table.body
+    called = np.zeros(len(b.context), np.uint64)
+    add_at(called, table.calls.row, table.calls.count)
+    is_mere = (c.parent < 0) & (c.head == 0)
+    is_mere[c.parent[c.parent >= 0]] = False
+    is_mere[b.context[called < b.count]] = False
+    return table.without(is_mere)
+
+
 def _subtrees(parent: I64, has_samples: Bools, roots: I64) -> tuple[I64, I64]:
     """Rows at and below each root that have samples; and which of these is above it, or -1."""
     children = np.flatnonzero(has_samples & (parent >= 0))

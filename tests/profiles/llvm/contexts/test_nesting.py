@@ -26,7 +26,13 @@ from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.compat import OURS, Compat
 from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED
 from lbr2pgo.profiles.llvm.contexts.line_contexts import LineContexts
-from lbr2pgo.profiles.llvm.contexts.nesting import nested, with_own_copies, with_thin_ones_unmarked
+from lbr2pgo.profiles.llvm.contexts.nesting import (
+    nested,
+    with_own_copies,
+    with_thin_ones_unmarked,
+    without_mere_callers,
+)
+from lbr2pgo.profiles.llvm.profile_table import CallTargets
 from lbr2pgo.profiles.registry import output
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
@@ -92,6 +98,33 @@ def test_what_is_inlined_into_it_goes_along() -> None:
 def test_each_of_two_that_are_inlined_into_each_other_stands_alone_once() -> None:
     functions = [line for line in text([-1, 0, 1]).splitlines() if line.startswith("f")]
     assert functions == ["f0:24:3", "f1:17:3", "f2:10:3"]
+
+
+def standing(**changed: list[int]) -> list[str]:
+    """What stands alone of f0, which calls f1 three times, with these columns of contexts."""
+    table = context_profile([-1, -1], has_samples=[True, True]).table
+    calls = CallTargets(np.array([0]), np.array([1]), np.array([3], np.uint64))
+    columns = {name: np.array(values, np.uint64) for name, values in changed.items()}
+    body = replace(table.body, count=columns.pop("count"))
+    contexts = replace(table.contexts, **columns)
+    left = without_mere_callers(replace(table, contexts=contexts, body=body, calls=calls))
+    return [line.partition(":")[0] for line in as_text(left).splitlines() if line[0] != " "]
+
+
+def test_a_function_that_is_known_by_its_calls_alone_is_left_out() -> None:
+    assert standing(head=[0, 3], count=[3, 3]) == ["f1"]
+
+
+def test_a_function_that_ran_or_was_called_stays() -> None:
+    assert standing(head=[0, 3], count=[4, 3]) == ["f0", "f1"]
+    assert standing(head=[1, 3], count=[3, 3]) == ["f0", "f1"]
+
+
+def test_a_function_with_copies_inlined_into_it_stays() -> None:
+    table = nested(context_profile([-1, 0], has_samples=[True, True]))
+    unknown = replace(table.contexts, head=np.zeros(2, np.uint64))
+    table = replace(table, contexts=unknown, body=replace(table.body, count=table.body.count * 0))
+    assert without_mere_callers(table) is table
 
 
 def test_nothing_has_no_copies() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -141,6 +142,36 @@ def test_what_was_inlined_into_code_without_probes_of_its_own_stays_there(
         assert total["main"] > 10_000
     assert alone[0] == 0
     assert alone[1] > 100_000
+
+
+ENTERED_ONCE = """
+inline __attribute__((always_inline)) long walk(long n) {
+  long s = n;
+  for (long i = 0; i < n; i++)
+    s ^= s & 5 ? s << 1 : s + i;
+  return s;
+}
+__attribute__((noinline)) long enter(long n) { return walk(n); }
+int main(void) { return enter(100000) == 1; }
+"""
+
+
+def test_a_function_without_a_sample_is_not_called_cold_for_what_was_inlined_into_it(
+    tool: Tool, tmp_path: Path
+) -> None:
+    tool("qemu-x86_64")
+    source, program = tmp_path / "entered.c", tmp_path / "entered"
+    recording, out = tmp_path / "data", tmp_path / "prof"
+    source.write_text(ENTERED_ONCE)
+    flags = "-O2", "-g1", "-fdebug-info-for-profiling", "-fpseudo-probe-for-profiling"
+    subprocess.run([tool("clang-22"), *flags, source, "-o", program], check=True)
+    record_software(
+        RecordOptions(
+            output=recording, command=(str(program),), period=211, emulate=True, call_graph=True
+        )
+    )
+    convert(ConvertOptions((recording,), program, outputs=(LlvmOutput(out, contexts="nested"),)))
+    assert [str(each.name) for each in text.read(out).functions.values()] == ["walk"]
 
 
 def test_what_was_inlined_stands_in_one_function_at_last(probed_walk: Walk) -> None:
