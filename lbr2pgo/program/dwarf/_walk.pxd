@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t
 
-from lbr2pgo.program.elf._bytes cimport UNKNOWN_FORM, Cursor, cursor, uleb
+from lbr2pgo.program.elf._bytes cimport UNKNOWN_FORM, Cursor, cursor, has, uleb
 from lbr2pgo.program.dwarf._entries cimport (
     Abbreviation,
     Parts,
@@ -111,9 +111,13 @@ cdef inline const Abbreviation *next_in_tree(Walk *walk) noexcept nogil:
 
 
 cdef inline int64_t ending_of(const Walk *walk) noexcept nogil:
-    """How a walk ended that did not come to the end of its tree."""
+    """How a walk ended that goes no further."""
+    cdef Cursor rest = walk.c
     if walk.c.at == UNKNOWN_FORM:
         return ODD_FORM
+    while has(&rest, 1):  # behind the tree of a whole unit there is nothing, or zeros
+        if uleb(&rest):
+            return DAMAGED
     return DAMAGED if walk.c.at < 0 else walk.ending
 
 

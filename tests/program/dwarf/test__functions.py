@@ -278,9 +278,13 @@ def test_what_stands_before_damage_is_kept(rest: bytes, ending: int) -> None:
 
 
 def test_reading_ends_with_the_tree_of_the_root() -> None:
-    assert owners(function(16) + END + function(64), 16, 64)[0] == [FIRST, None]
-    assert owners(function(16), 16)[0] == [FIRST]  # without the null entry at the end
-    assert owners(END + END, 16)[0] == [None]
+    """Which is told where the unit goes on."""
+    damaged = function(16) + END + function(64)
+    assert owners(damaged, 16, 64) == ([FIRST, None], endings.DAMAGED)
+    assert subprograms(by_hand(damaged))[1] == endings.DAMAGED
+    # Without the null entry at the end, and with more than one.
+    assert owners(function(16), 16) == ([FIRST], endings.COMPLETE)
+    assert owners(END + END, 16) == ([None], endings.COMPLETE)
 
 
 def test_ranges_that_never_end_are_cut() -> None:
