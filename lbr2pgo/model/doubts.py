@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 
 
 class Doubt(str):
@@ -18,6 +18,15 @@ def told_of(name: str, note: str) -> str:
     ('a.data: cut off', 'Doubt')
     """
     return type(note)(f"{name}: {note}") if name else note
+
+
+def counted(health: Mapping[str, int], name: str = "") -> Iterator[str]:
+    """What of an input could not be used: reasons in words, and how often, where it happened.
+
+    >>> list(counted({"cut off": 1_200, "odd": 0}, "lines"))
+    ['lines: cut off: 1,200']
+    """
+    return (told_of(name, f"{why}: {count:,}") for why, count in health.items() if count)
 
 
 def parted(notes: Iterable[str]) -> tuple[list[str], list[str]]:

@@ -6,7 +6,8 @@ call like any other. `support.addresses.in_file` gives the address in its own fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -180,6 +181,12 @@ class _JoinedDebugInfo:
     @property
     def missing_reason(self) -> str:
         return self._parts[0][1].missing_reason  # libraries have none mostly
+
+    def health(self) -> Mapping[str, int]:
+        total: Counter[str] = Counter()
+        for _, debug in self._parts:
+            total.update(debug.health())
+        return total
 
     def expect(self, addresses: PlacedAddresses) -> None:
         for debug, _, own in self._asked(addresses):

@@ -34,6 +34,7 @@ from lbr2pgo.analyses.source_view import line_figures
 from lbr2pgo.analyses.table import Table
 from lbr2pgo.evidence.call_stacks import CALL_STACKS, is_call_stack
 from lbr2pgo.model import waterfall
+from lbr2pgo.model.doubts import Doubt, counted
 from lbr2pgo.model.perf_abi import WITHOUT_BRANCHES
 from lbr2pgo.program.code.named_functions import find_function
 from lbr2pgo.replay.processes import ProcessInputs
@@ -202,7 +203,6 @@ def report_of(
         call_tree=_call_tree(evidence.once(tree)) if has_tree else None,
         call_graph=call_graph(evidence, options),
         functions=views,
-        notes=gathered.notes,
         summary=tuple(sentence.text for sentence in sentences),
         summary_places=tuple(sentence.place for sentence in sentences),
         ran=_ran(evidence) if options.views else None,
@@ -210,6 +210,8 @@ def report_of(
         first=first_look(evidence, tables) if is_whole else (),
         named=tuple(name for name in options.only if name not in registry.NAMES),
         code=code_profile(evidence) if options.code else None,
+        # What is wrong with debug information is known when all was asked for.
+        notes=(*gathered.notes, *map(Doubt, counted(evidence.debug.health(), "debug information"))),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from lbr2pgo.model.doubts import counted
 from lbr2pgo.model.incomplete import EmptyProfileError
 from lbr2pgo.model.waterfall import Step
 from lbr2pgo.profiles.base import Form, Output, OutputFormat, Written, flag, readers_in, shell_word
@@ -293,15 +294,12 @@ def _notes(work: Work, *, by_probes: bool) -> Iterator[str]:
     """What of the program could not be used."""
     yield from debug_notes(work)
     if by_probes:
-        for why, count in work.program.probes.health().items():
-            yield f"{why}: {count:,}"
+        yield from counted(work.program.probes.health())
 
 
 def debug_notes(work: Work) -> Iterator[str]:
     """What of the debug information could not be used."""
-    for why, count in work.debug.health().items():
-        if count:
-            yield f"debug information: {why}: {count:,}"
+    return counted(work.debug.health(), "debug information")
 
 
 def refuse_without_runs(work: Work, compiler: str) -> None:

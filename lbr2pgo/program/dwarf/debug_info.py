@@ -53,6 +53,9 @@ class CodeInfo(Protocol):
     def missing_reason(self) -> str:
         """Why there is none and what to do; empty if there is."""
 
+    def health(self) -> Mapping[str, int]:
+        """What could not be used so far: a reason in words, and how often."""
+
     def expect(self, addresses: PlacedAddresses) -> None:
         """Say around which ascending placed addresses questions will be, which saves memory."""
 

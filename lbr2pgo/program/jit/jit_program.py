@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, Self
@@ -101,6 +102,10 @@ class JitLines:
     def missing_reason(self) -> str:
         """Why there are none; empty if there are."""
         return "" if self.present else "the code's compiler told no lines"
+
+    def health(self) -> Mapping[str, int]:
+        """Nothing is wrong with them."""
+        return {}
 
     def expect(self, addresses: PlacedAddresses) -> None:
         """Nothing: all is in memory."""
