@@ -11,7 +11,7 @@ LLVM_PACKAGES = clang-22 llvm-22 lld-22 bolt-22 libclang-rt-22-dev
 CROSS_PACKAGES = gcc-aarch64-linux-gnu libc6-dev-arm64-cross libstdc++-12-dev-arm64-cross \
                  gcc-riscv64-linux-gnu libc6-dev-riscv64-cross libstdc++-12-dev-riscv64-cross
 PACKAGES = $(LLVM_PACKAGES) $(CROSS_PACKAGES) gcc g++ libc6-dev binutils dwz elfutils make \
-           cmake ninja-build qemu-user patchelf linux-perf valgrind chromium zstd bazel-bootstrap autofdo golang-go debhelper nix-bin
+           cmake ninja-build qemu-user patchelf linux-perf valgrind chromium zstd bazel-bootstrap autofdo golang-go debhelper nix-bin ccache
 APT = DEBIAN_FRONTEND=noninteractive apt-get
 # Whether an extension can be built.
 HAS_COMPILER = (command -v cc || command -v gcc || command -v clang) >/dev/null && \

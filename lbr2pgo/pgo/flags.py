@@ -6,6 +6,7 @@ Meson when a build directory is set up). What the user has set there stays, befo
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 from collections.abc import Mapping
@@ -128,6 +129,16 @@ class BuildFlags:
         compiling = {name: " ".join((text, *self.compile)) for name, text in base.items()}
         linking = " ".join((environment.get("LDFLAGS", ""), *self.link)).strip()
         return {**compiling, "LDFLAGS": linking}
+
+    def cache_settings(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """The variable that has ccache look into files which it takes for mere names of flags.
+
+        It knows profiles for what they are, but no list of blocks (4.7, its newest in Debian 12).
+        """
+        lists = [flag.removeprefix(_LAY_OUT) for flag in self.compile if flag.startswith(_LAY_OUT)]
+        name = "CCACHE_EXTRAFILES"
+        own = filter(None, (environment.get(name),))
+        return {name: os.pathsep.join((*own, *lists))} if lists else {}
 
 
 def config_file(flags: BuildFlags) -> str:

@@ -19,11 +19,20 @@ from lbr2pgo.pgo.flags import BuildFlags
 
 _PLACES = ("{flags}", "{cflags}", "{ldflags}")
 _COMPILER = re.compile(r"(?:cc|c\+\+|gcc|g\+\+|clang|clang\+\+)(?:-[0-9]+)?")
+_CACHE = "ccache"
 _STRIP = re.compile(r"(?:strip|llvm-strip(?:-[0-9]+)?)")
-# `-s` would take away at the link what samples find their lines by.
+# `-s` would take away at the link what samples find their lines by. Nor is what a compiler calls
+# to be found in the folder: ccache under a compiler's name looks for another one of that name.
 _ADDS_FLAGS = """#!/bin/sh
-for word do shift; [ "$word" = -s ] || set -- "$@" "$word"; done
-exec {compiler} "$@" {flags}
+{named}for word do shift; [ "$word" = -s ] || set -- "$@" "$word"; done
+PATH=${{PATH#{folder}:}} exec {program} "$@" {flags}
+"""
+# Objects of ccache go by its compiler and flags, which are to be neither a script nor in one.
+# CMake names compilers by where it has found them.
+_COMPILER_ELSEWHERE = """case $1 in
+    -*) exec {program} "$@" ;;
+    {folder}/*) name=${{1##*/}}; shift; set -- "$name" "$@" ;;
+esac
 """
 _STRIPS_NOTHING = """#!/bin/sh
 while [ $# -gt 0 ]; do
@@ -82,7 +91,10 @@ class ByPlaceholder(ByVariables):
 
 @dataclass(frozen=True, slots=True)
 class ByName(ByVariables):
-    """By compilers of the same names in a folder that is first on PATH, beside a harmless strip."""
+    """By compilers of the same names in a folder that is first on PATH, beside a harmless strip.
+
+    And ccache, if it is there.
+    """
 
     folder: Path
 
@@ -93,7 +105,7 @@ class ByName(ByVariables):
         self.folder.mkdir(parents=True)
         for name, program in _programs(path):
             script = self.folder / name
-            script.write_text(_script(name, program, flags))
+            script.write_text(_script(name, program, flags, self.folder.resolve()))
             script.chmod(0o755)
         nothing = BuildFlags((), ()).settings(environment)
         return {**nothing, "PATH": f"{self.folder.resolve()}{os.pathsep}{path}"}
@@ -122,13 +134,15 @@ def _programs(path: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_wanted(name: str) -> bool:
-    return bool(_COMPILER.fullmatch(name) or _STRIP.fullmatch(name))
+    return name == _CACHE or bool(_COMPILER.fullmatch(name) or _STRIP.fullmatch(name))
 
 
-def _script(name: str, program: str, flags: BuildFlags) -> str:
+def _script(name: str, program: str, flags: BuildFlags, folder: Path) -> str:
     if _STRIP.fullmatch(name):
         return _STRIPS_NOTHING
-    # Compiling alone needs no flags of the linker, which clang would say.
-    silent = ("-Wno-unused-command-line-argument",) if "clang" in name else ()
-    words = (*flags.compile, *flags.link, *silent)
-    return _ADDS_FLAGS.format(compiler=shlex.quote(program), flags=shlex.join(words))
+    # Compiling alone needs no flags of the linker, which clang would say; GCC ignores this one.
+    silent = ("-Wno-unused-command-line-argument",) if "clang" in name or name == _CACHE else ()
+    where = {"program": shlex.quote(program), "folder": shlex.quote(str(folder))}
+    named = _COMPILER_ELSEWHERE.format(**where) if name == _CACHE else ""
+    words = shlex.join((*flags.compile, *flags.link, *silent))
+    return _ADDS_FLAGS.format(named=named, flags=words, **where)

@@ -119,7 +119,7 @@ def run_build(
     Raises InputError if it fails, saying which flags which compiler does not know, or if
     it leaves no binary; NoProbesError if it fails for these.
     """
-    settings = way.settings(flags, os.environ)
+    settings = {**flags.cache_settings(os.environ), **way.settings(flags, os.environ)}
     command = way.command(command, flags)
     words = [f"{name}={shlex.quote(value)}" for name, value in settings.items()]
     is_whole = not words or not _SEVERAL.search(command)

@@ -64,40 +64,41 @@ def _usable(directory: Path) -> bool:
     return own and os.access(directory, os.W_OK | os.X_OK)
 
 
-def _find_compiler(environment: Mapping[str, str]) -> str:
+def _find_compiler(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Its words: `CC` may give it options, or have `ccache` call it."""
     path = environment.get("PATH")
-    asked = environment.get("CC")
-    for name in (asked,) if asked else _COMPILERS:
+    asked = environment.get("CC", "").split()
+    for name, *more in (asked,) if asked else ((each,) for each in _COMPILERS):
         found = shutil.which(name, path=path)
         if found:
-            return found
+            return (found, *more)
     raise MissingToolError(
-        f"the software LBR needs a C compiler, and there is no {asked or 'cc'}",
+        f"the software LBR needs a C compiler, and there is no {' '.join(asked) or 'cc'}",
         cure="Install one (Debian: apt-get install gcc libc6-dev), or name it in CC.",
     )
 
 
-def _key(compiler: str) -> str:
+def _key(compiler: tuple[str, ...]) -> str:
     """What the plugin is made of, in 16 hex digits."""
     digest = hashlib.sha256()
     for source in sorted(SOURCES.iterdir()):
         digest.update(source.name.encode() + b"\0" + source.read_bytes() + b"\0")
-    version = subprocess.run([compiler, "--version"], capture_output=True, check=False).stdout
+    version = subprocess.run([*compiler, "--version"], capture_output=True, check=False).stdout
     digest.update(repr((compiler, version, _FLAGS, _LIBRARIES, os.uname().machine)).encode())
     return digest.hexdigest()[:16]
 
 
-def _compile(compiler: str, plugin: Path) -> None:
+def _compile(compiler: tuple[str, ...], plugin: Path) -> None:
     """Build beside, then rename: recordings that start together do not meet half a file."""
     handle, unfinished = tempfile.mkstemp(dir=plugin.parent, suffix=".so")
     os.close(handle)
     sources = sorted(map(str, SOURCES.glob("*.c")))
-    command = [compiler, *_FLAGS, *sources, "-o", unfinished, *_LIBRARIES]
+    command = [*compiler, *_FLAGS, *sources, "-o", unfinished, *_LIBRARIES]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         Path(unfinished).unlink(missing_ok=True)
         raise MissingToolError(
-            f"{compiler} can't compile the software LBR: {_complaint(done.stderr)}",
+            f"{' '.join(compiler)} can't compile the software LBR: {_complaint(done.stderr)}",
             where=str(SOURCES),
             cure="It needs a C compiler with the C library's headers "
             "(Debian: apt-get install gcc libc6-dev).",

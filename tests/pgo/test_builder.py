@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +12,7 @@ from builders.loops import BUILD, MakeLoop, steps
 
 from lbr2pgo.pgo import NO_TRAINING_BUILD
 from lbr2pgo.pgo.built_code import same_code
+from lbr2pgo.pgo.training import Training
 from lbr2pgo.support.errors import InputError
 
 OWN_LEVEL = "clang-22 $CFLAGS interp.c -O2 -fuse-ld=lld $LDFLAGS -o app"
@@ -133,3 +136,35 @@ def test_flags_stand_where_the_command_wants_them(loop: MakeLoop, said: list[str
 def test_a_build_that_does_not_compile_anew_is_refused(loop: MakeLoop) -> None:
     with pytest.raises(InputError, match="did not compile it anew"):
         loop(build=f"test -e app || {BUILD}").run()
+
+
+CACHED = {
+    "variables": "app: interp.c\n\tccache clang-22 $(CFLAGS) -c $<\n",
+    "by name": "app: interp.c\n\tccache clang-22 -O2 -c $<\n",
+    "by path": "app: interp.c\n\t$$(which ccache) $$(which clang-22) -O2 -c $<\n",
+    "masked": "app: interp.c\n\tclang-22 -O2 -c $<\n",
+}  # fmt: skip
+"""Ways in which ccache comes in front of a compiler; the last one by a link of its name."""
+LINKED = "\tclang-22 $(CFLAGS) -fuse-ld=lld $(LDFLAGS) interp.o -o app\n"
+
+
+@pytest.mark.parametrize("way", CACHED)
+def test_behind_ccache_a_second_loop_compiles_nothing(
+    loop: MakeLoop, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    ccache, folder = tool("ccache"), Path("links").absolute()
+    folder.mkdir()
+    if way == "masked":
+        (folder / "clang-22").symlink_to(ccache)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("CCACHE_DIR", str(Path("cache").absolute()))
+    Path("Makefile").write_text(CACHED[way] + LINKED)
+    sampled = {"train": Training(("./app 2",), 1009, True, call_graph=True), "probes": True}
+    for _ in range(2):
+        subprocess.run([ccache, "-z"], check=True, stdout=subprocess.DEVNULL)
+        loop(build="make -B -s", training_flags=("-O1",), last="rebuild", **sampled).run()
+        assert Path("work/app.training").exists()
+    counts = subprocess.run([ccache, "--print-stats"], check=True, capture_output=True, text=True)
+    found = dict(line.split("\t") for line in counts.stdout.splitlines())
+    assert found["cache_miss"] == "0"
+    assert int(found["direct_cache_hit"]) >= 3

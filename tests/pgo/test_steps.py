@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lbr2pgo.pgo.flags import WantedFlags, plain_flags
+from lbr2pgo.pgo.flags import WantedFlags, layout_flags, plain_flags
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.pgo.steps import command_words, run_build, with_binary
 from lbr2pgo.support.errors import InputError
@@ -144,3 +144,29 @@ def test_an_interrupted_build_leaves_neither_temporary_files_nor_what_it_started
         build(f"mktemp > {made}; kill -INT {os.getpid()}; sleep 60 & wait")
     assert made.read_text().startswith(f"{os.environ['TMPDIR']}/lbr2pgo-")
     assert not Path(made.read_text().strip()).exists()
+
+
+def test_ccache_looks_into_lists_of_blocks(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a new layout of an old path is an old object."""
+    tool("ccache"), tool("clang-22"), tool("ld.lld-22")
+    monkeypatch.setenv("CCACHE_DIR", str(tmp_path / "cache"))
+    own = tmp_path / "own"
+    own.write_text("the user's")
+    monkeypatch.setenv("CCACHE_EXTRAFILES", str(own))
+    monkeypatch.chdir(tmp_path)
+    Path("a.c").write_text(
+        "int puts(char *); int main(int n, char **v) { return n > 3 && puts(*v); }"
+    )
+    clusters, order = Path("cc"), Path("ld")
+    order.touch()
+    flags = layout_flags(plain_flags(WantedFlags(propeller=True)), clusters, order)
+    command = "ccache clang-22 $CFLAGS -c a.c && clang-22 a.o $LDFLAGS -o app"
+    objects, said = [], list[str]()
+    for blocks in ("0", "0 2", "0"):
+        clusters.write_text(f"v1\nf main\nc {blocks}\n")
+        run_build(command, flags, Path("app"), said.append, ByVariables(), Path("log"))
+        objects.append(Path("a.o").read_bytes())
+    assert objects[0] == objects[2] != objects[1]
+    assert said[0].startswith(f"   CCACHE_EXTRAFILES={own}:{clusters.resolve()} CFLAGS=")

@@ -48,6 +48,15 @@ def test_compiles_once_and_then_takes_it_from_the_cache(
     assert not [path for path in first.parent.iterdir() if path != first]
 
 
+def test_a_compiler_may_have_options_or_be_called_by_another_program(
+    environment: Environment, tmp_path: Path
+) -> None:
+    script, log = logging_compiler(tmp_path)
+    environment["CC"] = f"env {script} -DOURS"
+    assert built_plugin(environment).exists()
+    assert all("-DOURS" in line for line in log.read_text().splitlines())
+
+
 def test_another_compiler_or_other_sources_make_another_plugin(
     environment: Environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
