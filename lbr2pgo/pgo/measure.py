@@ -117,7 +117,8 @@ class Measured:
     size: CodeSize | None = None
     """None where the program is no ELF file."""
     again: CountedRun | None = None
-    """Another run of the same, of the first program."""
+    """Another run of the same, of the first program; without a front end, whose cycles nobody
+    compares with their own."""
     events: Sequence[Mapping[str, EventCount]] = ()
     """What hardware counted of some native runs, of those events that it can count."""
     memory: MemoryUse | None = None
@@ -206,7 +207,7 @@ def measure(
             with timings.stage(f"count {candidate.name}"):
                 counted.append(_count(candidate, file, front_end))
         with timings.stage(f"count {first.name} once more"):
-            again = _count(first, front_end=front_end)
+            again = _count(first)
         codes = [each.exit_code for each in (*counted, again)]
         _refuse_different_exits([*names, f"{first.name} once more"], codes)
         sizes = [code_size(each.file, file) for each, file in zip(candidates, files, strict=True)]

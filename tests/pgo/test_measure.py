@@ -15,6 +15,7 @@ from lbr2pgo.pgo import measure as module
 from lbr2pgo.pgo.measure import Candidate, code_size, differing_outputs, measure
 from lbr2pgo.pgo.timing import FEWEST_RUNS, NOT_TIMED, Interval, Rounds
 from lbr2pgo.program.elf.image import Image
+from lbr2pgo.recorders.front_end import preset
 from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -58,6 +59,14 @@ def test_equal_programs_cost_exactly_the_same_and_more_work_costs_more(tmp_path:
 def test_counts_are_repeatable() -> None:
     runs = [measure([interp(INTERP, 1)], NOT_TIMED)[0].counted for _ in range(2)]
     assert runs[0] == runs[1]
+
+
+def test_a_front_end_changes_no_count_and_is_simulated_once() -> None:
+    """It takes twice as long again as counting alone."""
+    (measured,) = measure([interp(INTERP, 1)], NOT_TIMED, front_end=preset("skylake"))
+    assert measured.again is not None
+    assert measured.counted.front_end is not None
+    assert measured.again == replace(measured.counted, front_end=None)
 
 
 def test_the_first_is_counted_twice_and_all_warm_up_and_take_turns_in_random_order(
