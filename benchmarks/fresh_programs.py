@@ -44,7 +44,7 @@ class Package:
 
     def _download(self, folder: Path) -> tuple[object, ...]:
         if self.by == "apt":
-            wanted = "apt-get source --download-only --only-source"
+            wanted = "apt-get source --download-only --only-source --tar-only"
             return "bash", "-c", f"cd {folder} && {wanted} {self.name}={self.version}"
         if self.by == "npm":
             wanted = f"{self.name}@{self.version}"
