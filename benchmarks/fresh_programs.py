@@ -54,6 +54,11 @@ class Package:
         return sys.executable, "-m", *pip, "--only-binary", _BUILD_TOOLS, "-d", folder, wanted
 
 
+def listed(folder: str, names: str, suffix: str = "c") -> list[str]:
+    """Source files of these names, in a folder below that of sources."""
+    return [f"{folder}/{name}.{suffix}" for name in names.split()]
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """What is built, what it learns from, and what it is judged by, on other input."""

@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from fresh_programs import Group, Package, Program
+from fresh_programs import Group, Package, Program, listed
 from programs_met2 import scene
 
 PACKAGES = (
@@ -61,10 +61,6 @@ PACKAGES = (
     Package("world-countries", "5.1.0",
             "329eb6ef4099ffb590219c9beb634bf489a5e4b10d8ab0ac52a58ebf7b9f8495", "npm"),
 )  # fmt: skip
-
-
-def _listed(folder: str, names: str, suffix: str) -> list[str]:
-    return [f"{folder}/{name}.{suffix}" for name in names.split()]
 
 
 def _given(names: str) -> str:
@@ -100,7 +96,7 @@ _RULES = "$S/file/magic/Magdir"
 _ICC = "$S/lcms2/testbed"
 PROGRAMS = (
     Program(
-        "libmagic", _listed("file/src", _KINDS, "c"),
+        "libmagic", listed("file/src", _KINDS),
         [f"8 0 {_RULES} $S/file/tests/*.testfile",
          f"5 0 {_RULES} {_ICC}/*.icc $S/dejavu-fonts-ttf/ttf/DejaVuSans.ttf"],
         [f"10 0 {_RULES} $S/muparser/*/*.{{cpp,h}} $S/ode/ode/src/*.cpp",
@@ -121,7 +117,7 @@ PROGRAMS = (
         "packets.c", "-I $D/libogg -I $S/libogg/include",
     ),
     Program(
-        "flac", _listed("flac/src/libFLAC", _LOSSLESS, "c"),
+        "flac", listed("flac/src/libFLAC", _LOSSLESS),
         ["5 44100 16 ../tones.pcm", "2 8000 8 ../hum.pcm"],
         [f"8 48000 24 {'../plucked.pcm ' * 5}", f"6 16000 16 {'../talk.pcm ' * 8}",
          f"3 96000 16 {'../noise.pcm ' * 9}"],
@@ -139,7 +135,7 @@ PROGRAMS = (
         "colours.c", "-I $S/lcms2/include",
     ),
     Program(
-        "muparser", _listed("muparser/src", _FORMULAS, "cpp"),
+        "muparser", listed("muparser/src", _FORMULAS, "cpp"),
         ["1500 40 0 'sin(x)*2+y^2-n/3' '(x>0) ? mixed(x,y) : -sqrt(y)*n' "
          "'max(x,y,n,4)+sum(x,1,y)'",
          "9 4000 1 'x*x+y*y-2*x*y+g' '3k+signum(x)'"],
@@ -157,7 +153,7 @@ PROGRAMS = (
         "learn.cc", "-I $S/libsvm",
     ),
     Program(
-        "ode", [*_listed("ode/ode/src", _BODIES, "cpp"), "ode/ou/src/ou/[cm]*.cpp"],
+        "ode", [*listed("ode/ode/src", _BODIES, "cpp"), "ode/ou/src/ou/[cm]*.cpp"],
         ["1 heap 30 1200 1", "2 chains 24 500 0"],
         ["3 cars 60 4000 1", "4 heap 41 5000 0", "5 pins 151 4000 1"],
         "bodies.cc", _given(
@@ -167,7 +163,7 @@ PROGRAMS = (
         ) + " -I $D/ode -I $S/ode/include -I $S/ode/ode/src -I $S/ode/ou/include",
     ),
     Program(
-        "mecab", _listed("mecab/src", _WORDS, "cpp"),
+        "mecab", listed("mecab/src", _WORDS, "cpp"),
         # Its first training makes the dictionary that all others use.
         ["index -d ../words -o ../words -f euc-jp -t utf-8",
          "-r /dev/null -d ../words ../sentences1.txt"],

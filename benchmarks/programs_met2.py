@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from fresh_programs import Group, Package, Program
+from fresh_programs import Group, Package, Program, listed
 
 PACKAGES = (
     Package("libxml2", "2.9.14+dfsg-1.3~deb12u6",
@@ -68,10 +68,6 @@ PACKAGES = (
 )  # fmt: skip
 
 
-def _listed(folder: str, names: str) -> list[str]:
-    return [f"{folder}/{name}.c" for name in names.split()]
-
-
 _XML = (
     "SAX SAX2 HTMLparser HTMLtree buf c14n catalog chvalid debugXML dict encoding entities error "
     "globals hash legacy list nanoftp nanohttp parser parserInternals pattern relaxng schematron "
@@ -103,7 +99,7 @@ _SERIF = "$S/source-serif-pro/OTF/SourceSerifPro"
 _TEXTS, _FACES = "$S/harfbuzz/perf/texts", "$S/harfbuzz/perf/fonts"
 PROGRAMS = (
     Program(
-        "libxml2", _listed("libxml2", _XML),
+        "libxml2", listed("libxml2", _XML),
         ["--format $S/libxml2/doc/libxml2-api.xml",
          "--html --noout $S/libxml2/doc/html/libxml-{tree,parser}.html",
          "--xpath 'count(//item[@id>100]/name)' ../orders1.xml"],
@@ -114,13 +110,13 @@ PROGRAMS = (
         flags="-I $D/libxml2 -I $S/libxml2/include -I $S/libxml2",
     ),
     Program(
-        "libjpeg-turbo", _listed("libjpeg-turbo", _JPEG),
+        "libjpeg-turbo", listed("libjpeg-turbo", _JPEG),
         ["8 75 2 0 8 ../scene1.ppm", "4 90 1 1 4 ../scene2.ppm"],
         ["40 85 2 0 8 ../scene3.ppm", "20 60 2 1 8 ../scene4.ppm", "20 95 1 0 2 ../scene5.ppm"],
         "pictures.c", "-I $D/libjpeg-turbo -I $S/libjpeg-turbo",
     ),
     Program(
-        "freetype", _listed("freetype/src", _FONTS),
+        "freetype", listed("freetype/src", _FONTS),
         [f"n 12 13 {_DEJAVU}/DejaVuSans.ttf", f"a 14 14 {_DEJAVU}/DejaVuSerif.ttf",
          f"n 15 16 {_SERIF}-Regular.otf"],
         [f"n 18 24 {_DEJAVU}/DejaVuSansMono-Bold.ttf {_FACES}/Roboto-Regular.ttf",
@@ -128,7 +124,7 @@ PROGRAMS = (
         "glyphs.c", "-DFT2_BUILD_LIBRARY -I $S/freetype/include",
     ),
     Program(
-        "pcre", _listed("pcre3", _REGULAR),
+        "pcre", listed("pcre3", _REGULAR),
         ["-c '^\\s*\\*\\s+(\\w+)\\s+\\1\\b|(?i)glyph(?:s|_\\w+)?\\s*\\(' "
          "$S/freetype/docs/oldlogs/ChangeLog.2{1,3}",
          f"-o '[A-Z][a-z]+(?= [A-Z])' {'$S/freetype/docs/oldlogs/ChangeLog.24 ' * 5}",
