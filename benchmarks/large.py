@@ -125,7 +125,8 @@ class Study:
             with TemporaryDirectory() as folder:
                 ((_, counts),) = count_exactly([Candidate(WHOLE, command)], Path(folder))
                 found = self._build.hot_objects(Path(WHOLE), counts, self._covered)
-            kept.write_text(json.dumps([*dict.fromkeys([*found, *self._drivers])], indent=1))
+            hot = [name for name in found if Path(name).name not in self._program.kept]
+            kept.write_text(json.dumps([*dict.fromkeys([*hot, *self._drivers])], indent=1))
         found = json.loads(kept.read_text())
         assert isinstance(found, list)
         return found

@@ -43,6 +43,9 @@ class Large:
     """What Debian has built of it, and what that needs, as bash expands it."""
     generated: Sequence[str] = ()
     """Targets of headers that are to be generated."""
+    kept: Sequence[str] = ()
+    """Objects that stay as Debian compiled them, for others need what clang does not write there:
+    linked beside their library's own, LLVM's options are there twice, and nothing starts."""
 
 
 _LLVM = [
@@ -113,5 +116,6 @@ PROGRAMS = (
         source="llvm-toolchain-14/llvm", driver="linker.cc",
         libraries=f"-L/usr/lib/llvm-14/lib -llld{{ELF,Common}} {_LIBRARIES}",
         generated=["intrinsics_gen", "X86CommonTableGen"],
+        kept=["Dominators.cpp.o", "MachineInstr.cpp.o"],
     ),
 )  # fmt: skip
