@@ -54,6 +54,28 @@ class Package:
         return sys.executable, "-m", *pip, "--only-binary", _BUILD_TOOLS, "-d", folder, wanted
 
 
+_INPUTS = (
+    Package("mime-db", "1.54.0",
+            "2b21054e65d0eabd58c5002d2713e968dd47b15700bfed4b7281a344ded1c420", "npm"),
+    Package("world-atlas", "2.0.2",
+            "032e7765f2ce00edaeafec23ff22bc3b77e42987c257da944cc585b452c05b97", "npm"),
+    Package("world-countries", "5.1.0",
+            "329eb6ef4099ffb590219c9beb634bf489a5e4b10d8ab0ac52a58ebf7b9f8495", "npm"),
+    Package("shared-mime-info", "2.2-1",
+            "418c480019d9865f67f922dfb88de00e9f38bf971205d55cdffab50432919e61", "apt"),
+    Package("dejavu-fonts-ttf", "2.37.3",
+            "b7013ac58f9225250619db82cfb72e99c37ca8195f2b5a06a9e6a95bc5e1c84a", "npm"),
+    Package("source-serif-pro", "3.1.0",
+            "9be0c15c87de592da1540d76737f8683be83d13627d70c2bf13c0a052128b2e5", "npm"),
+)  # fmt: skip
+
+
+def inputs(*names: str) -> tuple[Package, ...]:
+    """Packages that only inputs are from, of those that more than one group has."""
+    known = {package.name: package for package in _INPUTS}
+    return tuple(known[name] for name in names)
+
+
 def listed(folder: str, names: str, suffix: str = "c") -> list[str]:
     """Source files of these names, in a folder below that of sources."""
     return [f"{folder}/{name}.{suffix}" for name in names.split()]

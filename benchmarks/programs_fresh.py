@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from fresh_programs import Group, Package, Program, listed
+from fresh_programs import Group, Package, Program, inputs, listed
 from programs_met2 import scene
 
 PACKAGES = (
@@ -52,14 +52,7 @@ PACKAGES = (
     # Only inputs are from these.
     Package("mecab-ipadic", "2.7.0-20070801+main-3",
             "b62f527d881c504576baed9c6ef6561554658b175ce6ae0096a60307e49e3523", "apt"),
-    Package("shared-mime-info", "2.2-1",
-            "418c480019d9865f67f922dfb88de00e9f38bf971205d55cdffab50432919e61", "apt"),
-    Package("dejavu-fonts-ttf", "2.37.3",
-            "b7013ac58f9225250619db82cfb72e99c37ca8195f2b5a06a9e6a95bc5e1c84a", "npm"),
-    Package("source-serif-pro", "3.1.0",
-            "9be0c15c87de592da1540d76737f8683be83d13627d70c2bf13c0a052128b2e5", "npm"),
-    Package("world-countries", "5.1.0",
-            "329eb6ef4099ffb590219c9beb634bf489a5e4b10d8ab0ac52a58ebf7b9f8495", "npm"),
+    *inputs("shared-mime-info", "dejavu-fonts-ttf", "source-serif-pro", "world-countries"),
 )  # fmt: skip
 
 
@@ -132,7 +125,7 @@ PROGRAMS = (
         [f"15 srgb {_ICC}/test2.icc 1 0 8 ../scene3.ppm",
          f"9 lab {_ICC}/test5.icc 0 8192 16 ../scene4.ppm",
          "8 xyz grey 1 64 float ../scene5.ppm"],
-        "colours.c", "-I $S/lcms2/include",
+        "colours.c", "-I $D -I $S/lcms2/include",
     ),
     Program(
         "muparser", listed("muparser/src", _FORMULAS, "cpp"),

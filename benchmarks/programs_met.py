@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from fresh_programs import HERE, Group, Package, Program
+from fresh_programs import HERE, Group, Package, Program, inputs
 from which_profile import call
 
 PACKAGES = (
@@ -44,18 +44,13 @@ PACKAGES = (
             "c8346cb52d82229c2a9b7e8b573197136ea1f34e10db601acc27ed6fb64afc1a", "npm"),
     Package("materialize-css", "1.0.0",
             "2b115821c99f2a2c00d0a6e804b714a5e55683fa06051e299d05af719fb2870a", "npm"),
-    Package("mime-db", "1.54.0",
-            "2b21054e65d0eabd58c5002d2713e968dd47b15700bfed4b7281a344ded1c420", "npm"),
+    *inputs("mime-db", "world-atlas", "world-countries"),
     Package("reveal.js", "4.3.1",
             "bdf20ce4158a3dc2f4f55e891f34837ebc80f37323897f68e4a627102e690243", "npm"),
     Package("spectre.css", "0.5.9",
             "285c3bc709a1c30a83c8276f0f87b838e3089ec41c78621e496b638146eeeb03", "npm"),
     Package("uikit", "3.5.0",
             "ad88104dc5adfd273f7bccff3f982c63f9980d457e8943f0235a2f5219bdfc54", "npm"),
-    Package("world-atlas", "2.0.2",
-            "032e7765f2ce00edaeafec23ff22bc3b77e42987c257da944cc585b452c05b97", "npm"),
-    Package("world-countries", "5.1.0",
-            "329eb6ef4099ffb590219c9beb634bf489a5e4b10d8ab0ac52a58ebf7b9f8495", "npm"),
 )  # fmt: skip
 
 _CMARK = "cmarkgfm/third_party/cmark"

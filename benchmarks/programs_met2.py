@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from fresh_programs import Group, Package, Program, listed
+from fresh_programs import Group, Package, Program, inputs, listed
 
 PACKAGES = (
     Package("libxml2", "2.9.14+dfsg-1.3~deb12u6",
@@ -49,22 +49,12 @@ PACKAGES = (
     Package("yaml-cpp", "0.7.0+dfsg-8",
             "dc63708605404e0b963e0ca3a9619d1c8270eda2839603e6fa0384e5e51e5312", "apt"),
     # Only inputs are from these.
-    Package("shared-mime-info", "2.2-1",
-            "418c480019d9865f67f922dfb88de00e9f38bf971205d55cdffab50432919e61", "apt"),
-    Package("dejavu-fonts-ttf", "2.37.3",
-            "b7013ac58f9225250619db82cfb72e99c37ca8195f2b5a06a9e6a95bc5e1c84a", "npm"),
-    Package("source-serif-pro", "3.1.0",
-            "9be0c15c87de592da1540d76737f8683be83d13627d70c2bf13c0a052128b2e5", "npm"),
+    *inputs("shared-mime-info", "dejavu-fonts-ttf", "source-serif-pro",
+            "mime-db", "world-atlas", "world-countries"),
     Package("dictionary-en", "4.0.0",
             "160cba5e6c0230d43d70b0c929e498566ff2c3c4bcf840318d98ce28e31ee756", "npm"),
     Package("dictionary-es", "4.0.0",
             "b46986527b23ff1a578d601db7f1e6dc80cc36b728fdcb6044b5212e12e202d5", "npm"),
-    Package("mime-db", "1.54.0",
-            "2b21054e65d0eabd58c5002d2713e968dd47b15700bfed4b7281a344ded1c420", "npm"),
-    Package("world-atlas", "2.0.2",
-            "032e7765f2ce00edaeafec23ff22bc3b77e42987c257da944cc585b452c05b97", "npm"),
-    Package("world-countries", "5.1.0",
-            "329eb6ef4099ffb590219c9beb634bf489a5e4b10d8ab0ac52a58ebf7b9f8495", "npm"),
 )  # fmt: skip
 
 
@@ -113,7 +103,7 @@ PROGRAMS = (
         "libjpeg-turbo", listed("libjpeg-turbo", _JPEG),
         ["8 75 2 0 8 ../scene1.ppm", "4 90 1 1 4 ../scene2.ppm"],
         ["40 85 2 0 8 ../scene3.ppm", "20 60 2 1 8 ../scene4.ppm", "20 95 1 0 2 ../scene5.ppm"],
-        "pictures.c", "-I $D/libjpeg-turbo -I $S/libjpeg-turbo",
+        "pictures.c", "-I $D -I $D/libjpeg-turbo -I $S/libjpeg-turbo",
     ),
     Program(
         "freetype", listed("freetype/src", _FONTS),

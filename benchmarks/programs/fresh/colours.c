@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lcms2.h"
+#include "picture.h"
 
 static cmsHPROFILE space(const char *name) {
     cmsCIExyY white;
@@ -32,21 +33,6 @@ static unsigned format(cmsHPROFILE profile, const char *samples) {
 }
 
 static size_t width(unsigned format) { return T_CHANNELS(format) * T_BYTES(format); }
-
-typedef struct {
-    unsigned char *pixels;
-    unsigned width, height;
-} Picture;
-
-static int load(const char *name, Picture *out) {
-    FILE *file = fopen(name, "rb");
-    if (!file || fscanf(file, "P6 %u %u 255", &out->width, &out->height) != 2)
-        return 0;
-    size_t size = (size_t)out->width * out->height * 3;
-    out->pixels = malloc(size);
-    int is_whole = getc(file) != EOF && fread(out->pixels, 1, size, file) == size;
-    return fclose(file) == 0 && is_whole;
-}
 
 int main(int argc, char **argv) {
     if (argc < 8)

@@ -6,26 +6,12 @@
 #include <stdlib.h>
 
 #include "jpeglib.h"
-
-typedef struct {
-    JSAMPLE *pixels;
-    unsigned width, height;
-} Picture;
+#include "picture.h"
 
 typedef struct {
     unsigned char *bytes;
     unsigned long size;
 } Compressed;
-
-static int load(const char *name, Picture *out) {
-    FILE *file = fopen(name, "rb");
-    if (!file || fscanf(file, "P6 %u %u 255", &out->width, &out->height) != 2)
-        return 0;
-    size_t size = (size_t)out->width * out->height * 3;
-    out->pixels = malloc(size);
-    int is_whole = getc(file) != EOF && fread(out->pixels, 1, size, file) == size;
-    return fclose(file) == 0 && is_whole;
-}
 
 static Compressed compress(Picture picture, int quality, int sampling, int by_steps) {
     struct jpeg_compress_struct state;
