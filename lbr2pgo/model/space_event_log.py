@@ -215,7 +215,9 @@ class SpaceEventLog(Sequence[SpaceEvent]):
         return mappings[np.sort(first)]
 
     def _of(self, rows: Records) -> SpaceEventLog:
-        return SpaceEventLog.of_rows(rows, self._texts)
+        log = SpaceEventLog.of_rows(rows, self._texts)
+        log._numbers = self._numbers  # of the same texts: each image asks for some of the rows
+        return log
 
     def _row(self, event: SpaceEvent, numbers: dict[str | None, int]) -> _Row:
         def text(value: str | None) -> int:

@@ -64,6 +64,12 @@ class CallTargets:
     callee: I64
     count: U64
 
+    def of_rows(self, size: int) -> U64:
+        """How often each of so many rows of the body calls, (size,)."""
+        called = np.zeros(size, np.uint64)
+        add_at(called, self.row, self.count)
+        return called
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileTable:
@@ -170,8 +176,7 @@ class ProfileTable:
         As in LLVM, copies that were inlined are left as they are.
         """
         body = self.body
-        called = np.zeros_like(body.count)
-        add_at(called, self.calls.row, self.calls.count)
+        called = self.calls.of_rows(len(body.count))
         is_alone = self.contexts.parent[body.context] < 0
         np.maximum(body.count, called, out=body.count, where=is_alone)
 

@@ -197,6 +197,4 @@ def _sums(parts: list[tuple[I64, U64]], size: int) -> U64:
 
 def _raised(body: Body, calls: CallTargets) -> Body:
     """Locations run at least as often as they call (LLVM: updateCallsiteSamples)."""
-    called = np.zeros_like(body.count)
-    add_at(called, calls.row, calls.count)
-    return replace(body, count=np.maximum(body.count, called))
+    return replace(body, count=np.maximum(body.count, calls.of_rows(len(body.count))))

@@ -179,11 +179,9 @@ def without_mere_callers(table: ProfileTable) -> ProfileTable:
     is inlined into it, whether there are samples of that or not (docs/notes/contexts.md).
     """
     c, b = table.contexts, table.body
-    called = np.zeros(len(b.context), np.uint64)
-    add_at(called, table.calls.row, table.calls.count)
     is_mere = (c.parent < 0) & (c.head == 0)
     is_mere[c.parent[c.parent >= 0]] = False
-    is_mere[b.context[called < b.count]] = False
+    is_mere[b.context[table.calls.of_rows(len(b.count)) < b.count]] = False
     return table.without(is_mere)
 
 
