@@ -76,7 +76,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     kept.add_argument(
         "--samples", type=int, metavar="N",
-        help="keep at most so many of a thread: the software LBR doubles the period, which then "
+        help="keep at most so many of a process: the software LBR doubles the period, which then "
         "may begin short, while the program runs",
     )  # fmt: skip
     kept.add_argument(

@@ -122,6 +122,11 @@ class CallChains:
         seal(self)
         check_offsets(self.offsets, len(self.frames), "frames")
 
+    def of_samples(self, rows: I64) -> CallChains:
+        """Those of (k,) samples."""
+        first, past = self.offsets[rows], self.offsets[rows + 1]
+        return CallChains(self.frames[numbers_in(first, past)], offsets_of(past - first))
+
     def without(self, samples: Bools) -> CallChains:
         """The same with none for these samples (n,)."""
         lengths = np.diff(self.offsets)
@@ -188,6 +193,25 @@ class BranchStacks:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    def of_samples(self, rows: I64) -> BranchStacks:
+        """(k,) of the samples.
+
+        >>> stacks = from_lists([[(5, 6, 0), (3, 4, 0)], [], [(7, 8, 0)]])
+        >>> stacks.of_samples(np.array([1, 2])).from_.tolist()
+        [7]
+        """
+        first, past = self.offsets[rows], self.offsets[rows + 1]
+        entries = numbers_in(first, past)
+        return BranchStacks(
+            self.entries[entries], offsets_of(past - first),
+            self.pid[rows], self.tid[rows], self.time[rows], self.event[rows], self.ip[rows],
+            self.weight[rows],
+            None if self.counters is None else self.counters[entries],
+            None if self.chains is None else self.chains.of_samples(rows),
+            None if self.cpu is None else self.cpu[rows],
+            None if self.accesses is None else self.accesses[rows],
+        )  # fmt: skip
 
     def trimmed(self, newest: int | I64, oldest: int) -> BranchStacks:
         """The same stacks without so many of their newest (of each: (n,)) and oldest entries.

@@ -11,9 +11,8 @@ import os
 import shlex
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from lbr2pgo.analyses.touched_pages import ran_pages
@@ -29,16 +28,13 @@ from lbr2pgo.pgo.training import (
     make_profiles,
     record_all,
     recordings,
-    shorter_period,
     walks_frame_pointers,
 )
 from lbr2pgo.pgo.workplace import Workplace, need
 from lbr2pgo.profiles.afdo.format import AfdoOutput
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.profiles.llvm.format import LlvmOutput
-from lbr2pgo.profiles.llvm.sample_quality import density
 from lbr2pgo.profiles.llvm_tools import last_lines, llvm_tools
-from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.recorders.options import Watch
 from lbr2pgo.replay.recordings import Inputs, read_and_replay
 from lbr2pgo.support.errors import InputError, MissingToolError, OutputError
@@ -58,14 +54,12 @@ class Trainer:
     ) -> None:
         self._options, self._work = options, work
         self._begin, self._say, self._watch = begin, say, watch
-        self._training = options.train
-        self._period: int | None = None
 
     @property
     def training(self) -> Training:
         """How to train."""
-        assert self._training is not None  # LoopOptions checks it
-        return self._training
+        assert self._options.train is not None  # LoopOptions checks it
+        return self._options.train
 
     def record_for_compiler(self) -> None:
         """Record the build that the compiler's profile is told by, and with `both` the plain one.
@@ -77,12 +71,12 @@ class Trainer:
             self._place(need(self._work.training, "training-build"))
             count_in_program(self.training, self._work.counts, self._say)
             return
-        self._period = None
+        period = None
         for build, recording in reversed(self._recorded()):
             training = self._training_of(build)
-            if self._period is not None:  # profiles that are added up have one
-                training = replace(training, period=self._period)
-            self._record(build, training, recording)
+            if period is not None:  # profiles that are added up have one
+                training = replace(training, period=period)
+            period = self._record(build, training, recording)
 
     def _training_of(self, build: Path) -> Training:
         """Call chains are by frame pointers on hardware, which a build to be shipped has not."""
@@ -92,12 +86,12 @@ class Trainer:
         return replace(self.training, call_graph=False)
 
     def convert_for_compiler(self) -> None:
-        """Make the compiler's profile; if it is thin, of more samples, unless a period is given."""
+        """Make the compiler's profile."""
         if self._options.instrumented:
             self._begin("Convert for the compiler")
             merge_counts(self._work.counts, self._work.profile, self._say)
             return
-        self._convert(self._recorded(), self.record_for_compiler)
+        self._convert(self._recorded())
 
     def record_newest(self, recording: Path) -> None:
         """Layouts want a recording of the very code that they change."""
@@ -123,9 +117,8 @@ class Trainer:
     def take_second_generation(self) -> None:
         """Record the build that the profile went into, for the profile to be made of that."""
         recording = self._work.second_recording
-        record = partial(self.record_newest, recording)
-        record()
-        self._convert([(self._work.newest, recording)], record)
+        self.record_newest(recording)
+        self._convert([(self._work.newest, recording)])
 
     def make(self, recording: Path, *outputs: Output) -> None:
         """Make profiles of recordings of the program in its place."""
@@ -146,25 +139,12 @@ class Trainer:
             return [first]
         return [first, (work.unprofiled, work.plain_recording)]
 
-    def _record(self, build: Path, training: Training, recording: Path) -> None:
+    def _record(self, build: Path, training: Training, recording: Path) -> int | None:
         self._begin("Train")
         self._place(build)
-        self._period = record_all(training, recording, self._say, self._watch)
+        return record_all(training, recording, self._say, self._watch)
 
-    def _convert(self, recorded: Recorded, record: Callable[[], None]) -> None:
-        """Convert, and record once more, with a shorter period, if the profile is thin."""
-        self._convert_once(recorded)
-        is_open = self.training.period is None and not self.training.exact
-        if self._period is None or not is_open:
-            return
-        shorter = shorter_period(self._period, self._density())
-        if shorter is not None:
-            self._say(f"   Too few samples: trains again, with a period of {shorter:,}.")
-            self._training = replace(self.training, period=shorter)
-            record()
-            self._convert_once(recorded)
-
-    def _convert_once(self, recorded: Recorded) -> None:
+    def _convert(self, recorded: Recorded) -> None:
         profile, parts = self._work.profile, []
         for build, recording in reversed(recorded):
             self._begin("Convert for the compiler")
@@ -186,12 +166,6 @@ class Trainer:
             return LlvmOutput(profile, stable=True)
         is_all = self._options.goal.puts_size_first
         return LlvmOutput(profile, form="extbinary", symbol_list=is_all, cold_symbols=not is_all)
-
-    def _density(self) -> float:
-        written = read_written(self._work.profile)
-        samples = None if written is None else written.samples
-        assert samples is not None  # we wrote it
-        return density(samples)
 
 
 def count_in_program(training: Training, directory: Path, say: Say) -> None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import isqrt
 from pathlib import Path
 
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.doubts import parted
 from lbr2pgo.pgo.steps import CommandLine, Detail, Say, command_words
 from lbr2pgo.profiles.base import Output
-from lbr2pgo.profiles.llvm.density import ENOUGH
 from lbr2pgo.provenance.told_conversion import convert_with_provenance
 from lbr2pgo.recorders.hardware import choose_recorder, record_hardware
 from lbr2pgo.recorders.machine import read_machine
@@ -21,12 +19,10 @@ from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.counted import counted
 from lbr2pgo.support.errors import InputError
 
-_SHORTEST_PERIOD = 37
-"""The first prime above the usual depth of a stack."""
-_FIRST_PERIOD, _MOST_SAMPLES = 109, 1 << 15
-"""What recordings under the software LBR begin with, and at how many samples a period doubles."""
-_RESERVE = 1.25
-"""So many times more samples than would do: which functions are hot changes a little."""
+_FIRST_PERIOD = 37
+"""Of recordings under the software LBR: the first prime above the usual depth of a stack."""
+_MOST_SAMPLES, _LEAST_SAMPLES = 1 << 18, 1 << 12
+"""At how many of them, of all commands together and of one of many, a period doubles."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,14 +93,17 @@ def recordings(training: Training, first: Path) -> list[Path]:
 def record_all(training: Training, first: Path, say: Say, watch: Watch | None = None) -> int | None:
     """Record each training command; gives the period of the software LBR, None of hardware.
 
-    It adapts to how long a command runs, unless several are to have the same.
+    It adapts to how long a command runs, unless one was asked for. The longest is that of all, once
+    the recordings are read together.
 
     Raises InputError if a command fails, else as the recorders do.
     """
-    period = None
-    for command, output in zip(training.commands, recordings(training, first), strict=True):
-        period = record(training, command, output, say, watch)
-    return period
+    outputs = recordings(training, first)
+    periods = [
+        record(training, command, output, say, watch)
+        for command, output in zip(training.commands, outputs, strict=True)
+    ]
+    return max(filter(None, periods), default=None)
 
 
 def record(
@@ -114,12 +113,13 @@ def record(
     options = _record_options(training, command, output).settled()
     machine = read_machine()
     choice = choose_recorder(machine, options)
-    if options.period is None and len(training.commands) == 1 and not choice.hardware:
-        options = replace(options, period=_FIRST_PERIOD, most_samples=_MOST_SAMPLES)
-    most = () if options.most_samples is None else ("--samples", str(options.most_samples))
+    if options.period is None and not choice.hardware:
+        most = max(_MOST_SAMPLES // len(training.commands), _LEAST_SAMPLES)
+        options = replace(options, period=_FIRST_PERIOD, most_samples=most)
+    kept = () if options.most_samples is None else ("--samples", str(options.most_samples))
     emulate = () if choice.hardware else ("--emulate",)
     period = () if options.period is None else ("-c", str(options.period))
-    often = ("--startup",) if training.startup else (*emulate, *period, *most)
+    often = ("--startup",) if training.startup else (*emulate, *period, *kept)
     chains = ("--call-graph",) if options.call_graph else ()
     exact = () if options.exact is None else ("--exact", str(options.exact))
     alike = ("--reproducible",) if options.reproducible else ()
@@ -150,24 +150,6 @@ def check_trained(code: int, command: str, *, any_status: bool) -> None:
             cure="A profile of a run that fails is of little use. If that is how the program ends, "
             "give --any-status.",
         )
-
-
-def shorter_period(period: int, density: float) -> int | None:
-    """What gives enough samples under the software LBR, where `period` gave too few.
-
-    A prime, so that no loop keeps in step with it. None where the density suffices, and where
-    samples could not come closer together without sharing the entries of their stacks.
-
-    >>> shorter_period(10007, 60.0), shorter_period(10007, 10.0), shorter_period(37, 1.0)
-    (None, 1601, None)
-    """
-    if density >= ENOUGH:
-        return None
-    wanted = int(period * max(density, 1.0) / ENOUGH / _RESERVE)
-    shorter = max(_SHORTEST_PERIOD, wanted)
-    while any(shorter % number == 0 for number in range(2, isqrt(shorter) + 1)):
-        shorter -= 1
-    return shorter if shorter < period else None
 
 
 def make_profiles(

@@ -31,7 +31,7 @@ _FOR_EVER = 1e9
 """Seconds that nobody waits; a larger number is no time (infinite, or not a number)."""
 
 _FEWEST = 100
-"""Samples that a thread may be kept to."""
+"""Samples that a process may be kept to."""
 DEPTHS = (4, 8, 16, 32, 64)
 """Ring sizes of the recorders that exist (Intel 4, 8, 16, 32; AMD 16; BRBE 8 to 64)."""
 DEFAULT_STARTUP = 10.0
@@ -67,7 +67,7 @@ class RecordOptions:
     period: int | None = None
     """Taken branches (or cycles, as the recorder must) between samples; None: its default."""
     most_samples: int | None = None
-    """Of a thread in the software LBR, which doubles its period at so many; None: any number."""
+    """Of a process in the software LBR: the period doubles at so many; None: any number."""
     frequency: int | None = None
     """Samples a second, in place of a period: perf chooses the period anew all the time."""
     filters: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Samples of periods that grew during a run, thinned as if the longest had held all the time.
 
-Each thread begins with a short period, and doubles it whenever it has too many samples
+Each thread begins with a short period, which doubles whenever there are too many samples
 (plugin/ring.c): then neither short nor long runs give too few or too many, and of those that were
 taken with a shorter period each second, fourth and so on is as good as the others.
 """

@@ -28,6 +28,7 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
 )
 from lbr2pgo.sources.directories import files_of
+from lbr2pgo.sources.one_period import at_one_period
 from lbr2pgo.support import headway
 from lbr2pgo.support.again import repeatable
 from lbr2pgo.support.dataclass import dataclass
@@ -70,14 +71,18 @@ def open_series(name: str, paths: Sequence[Path]) -> list[Recording]:
 
 
 def open_recordings(paths: Iterable[Path]) -> list[Recording]:
-    """Open all files, with those of one series as one; raises InputError as `open_source` does."""
+    """Open all files, with those of one series as one, and as if all had one period.
+
+    Raises InputError as `open_source` does.
+    """
     groups = list(series_of(paths))
     sizes = [size_of(name) for name, _ in groups]
     found: list[Recording] = []
     for number, (name, members) in enumerate(groups):
         with headway.part_of(sizes, number):
             found += open_series(name, members)
-    return found
+    sources = at_one_period([each.source for each in found])
+    return [replace(each, source=source) for each, source in zip(found, sources, strict=True)]
 
 
 def size_of(name: str | Path) -> int:

@@ -76,24 +76,11 @@ def test_each_command_that_is_said_runs_by_itself(loop: MakeLoop, said: list[str
     assert not same_code(Path("app"), Path("work/app.marked"))
 
 
-def test_a_thin_profile_is_recorded_again_with_a_shorter_period(
-    loop: MakeLoop, said: list[str]
+@pytest.mark.parametrize("commands", [("./app 2",), ("./app 1", "./app 2")])
+def test_commands_are_trained_with_once(
+    commands: tuple[str, ...], loop: MakeLoop, said: list[str]
 ) -> None:
-    # Several commands have one period, which can't adapt to how long each runs.
-    loop(train=Training(("./app 1", "./app 2"), None, True)).run()
-    assert steps(said)[:6] == [
-        "Build what is to be recorded", "Train", "Convert for the compiler", "Train",
-        "Convert for the compiler", "Build with the profile",
-    ]  # fmt: skip
-    densities = [float(n) for n in re.findall(r"Note: \S+: ([0-9.]+) samples for each location",
-                                              "\n".join(said))]  # fmt: skip
-    assert len(densities) == 2
-    assert densities[0] < 50 <= densities[1]
-    assert any("trains again, with a period of" in line for line in said)
-
-
-def test_one_command_is_trained_with_once(loop: MakeLoop, said: list[str]) -> None:
-    loop(train=Training(("./app 2",), None, True)).run()
+    loop(train=Training(commands, None, True)).run()
     assert steps(said).count("Train") == 1
     assert any("samples for each location" in line and "enough" in line for line in said)
 

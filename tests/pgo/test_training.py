@@ -3,21 +3,20 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from lbr2pgo.pgo import training as module
 from lbr2pgo.pgo.training import (
     Training,
     make_profiles,
     record_all,
-    shorter_period,
+    recordings,
     walks_frame_pointers,
 )
 from lbr2pgo.profiles.bolt.fdata.format import FdataOutput
 from lbr2pgo.profiles.llvm.format import LlvmOutput
 from lbr2pgo.recorders.hardware import Choice
 from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.sources.series import open_recordings
 from lbr2pgo.support.errors import InputError
 
 INTERP = Path(__file__).parents[2] / "testbins" / "x86-64" / "interp.pie"
@@ -73,15 +72,15 @@ def test_hardware_is_used_where_there_is_any(
     assert (options.command, options.output) == (("./app", "1"), tmp_path / "perf.data")
 
 
-@given(st.integers(1, 10**6), st.floats(0, 100))
-def test_a_shorter_period_is_a_prime_that_gives_enough_or_is_as_short_as_can_be(
-    period: int, density: float
-) -> None:
-    shorter = shorter_period(period, density)
-    if density >= 50 or period <= 37:
-        assert shorter is None
-        return
-    assert shorter is None or all(shorter % n for n in range(2, int(shorter**0.5) + 1))
-    if shorter is not None:
-        assert 37 <= shorter < period
-        assert shorter == 37 or max(density, 1) * period / shorter >= 50
+def test_commands_share_samples_and_each_period_adapts(tmp_path: Path) -> None:
+    said: list[str] = []
+    commands = tuple(f"{INTERP} {scale}" for scale in ("1", "4"))
+    training = Training(commands, None, emulate=True)
+    longest = record_all(training, tmp_path / "perf.data", said.append)
+    recorded = open_recordings(recordings(training, tmp_path / "perf.data"))
+    periods = [each.source.info.events[0].period for each in recorded]
+    assert longest == max(filter(None, periods))
+    assert [line.split(" -o ")[0].strip() for line in said if "record" in line] == [
+        f"lbr2pgo record --emulate -c 37 --samples {(1 << 18) // 2}"
+    ] * 2
+    assert all(period and period % 37 == 0 for period in periods)

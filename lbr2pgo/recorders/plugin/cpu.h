@@ -32,7 +32,6 @@ struct cpu {
     int64_t until_sample;
     int64_t until_access;  // that is sampled
     uint64_t period;
-    uint64_t kept;        // samples that a period this long would have given
     uint64_t stalled;     // cycles lost to mispredictions, in quarters
     uint64_t clock_last;  // at the newest entry
     uint64_t random;

@@ -14,7 +14,7 @@ struct geometry {
 
 struct options {
     uint64_t period, seed, filter;
-    uint64_t most;    // samples of a thread, at which its period doubles
+    uint64_t most;    // samples, at which the period doubles
     uint64_t accesses;  // to memory between samples of them, 0: there are none
     uint64_t misses;  // of the instruction cache between samples of them
     uint64_t until;   // where the start of a program ends, as it is linked

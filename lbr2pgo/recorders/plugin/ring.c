@@ -25,15 +25,22 @@ void begin_period(struct cpu *c) {
 void reset_ring(struct cpu *c) {
     c->newest = c->oldest = 0;
     c->period = options.period;
-    c->kept = 0;
     begin_period(c);
 }
 
-// Nobody knows how long a run will be: it begins with a short period. Of the samples until then,
-// who reads them takes every second one.
-static void double_period(struct cpu *c) {
-    c->period *= 2;
-    c->kept /= 2;
+// Nobody knows how long a run will be: it begins with a short period, which doubles whenever there
+// are too many samples, of all threads. Of those until then, who reads them takes every second one.
+static void follow_period(struct cpu *c) {
+    static uint64_t kept;  // samples that a period this long would have given
+    static uint32_t doublings;
+    if (__atomic_add_fetch(&kept, 1, __ATOMIC_RELAXED) == options.most) {
+        __atomic_sub_fetch(&kept, options.most / 2, __ATOMIC_RELAXED);
+        __atomic_add_fetch(&doublings, 1, __ATOMIC_RELAXED);
+    }
+    uint64_t period = options.period << __atomic_load_n(&doublings, __ATOMIC_RELAXED);
+    if (period == c->period)
+        return;
+    c->period = period;
     append_record(RECORD_PERIOD, c->tid, &c->period, sizeof c->period, NULL);
 }
 
@@ -66,8 +73,8 @@ void take_sample(struct cpu *c, uint64_t ip) {
     sample.header = (struct record_header){RECORD_SAMPLE, (uint32_t)size, now(), c->tid, 0};
     c->totals->samples++;
     append_sample(c, &sample, size);
-    if (++c->kept == options.most)
-        double_period(c);
+    if (options.most)
+        follow_period(c);
 }
 
 static uint64_t cycles_since_last(struct cpu *c, uint64_t clock) {
