@@ -11,7 +11,7 @@ ToldBy = Literal["lines", "probes", "contexts", "instrumented"]
 
 Layout = Literal["", "bolt", "propeller"]
 Recorded = Literal["exact", "both", "again"]
-Used = Literal["hot", "cold", "accurate", "late", "eager", "ext-tsp"]
+Used = Literal["hot", "cold", "accurate", "late", "eager", "overwritten", "unprobed", "ext-tsp"]
 Refined = Recorded | Used
 
 _RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
@@ -21,13 +21,17 @@ USED: dict[Used, tuple[str, ...]] = {
     "accurate": ("-fprofile-sample-accurate",),
     "late": ("-mllvm=-disable-sample-loader-inlining",),
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
+    "overwritten": ("-mllvm=-overwrite-existing-weights",),
+    "unprobed": ("-mllvm=-sample-profile-remove-probe",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
 """What pays in some programs: other recordings, or flags; figures in docs/notes/which-profile.md.
 
 Where nothing is inlined by the profile as it is read, clang's inliner does it later, of simplified
-code. Of the last two, LLVM takes one way for profiles of probes, and another one for lines
-(llvm/lib/Transforms/IPO/SampleProfile.cpp, SampleProfileLoader::doInitialization).
+code. Of eager inlining and the blocks' order, LLVM takes one way for profiles of probes, and
+another one for lines (llvm/lib/Transforms/IPO/SampleProfile.cpp,
+SampleProfileLoader::doInitialization). What sources expect of branches it keeps, and probes, which
+keep comparisons apart, unless told otherwise.
 """
 
 
@@ -81,7 +85,7 @@ class ProfileKind:
         """The same kind by whatever may refine it, where that is to be laid out so.
 
         >>> ["".join(each.refined) for each in ProfileKind("probes").refinements("propeller")]
-        ['exact', 'hot', 'cold', 'accurate', 'late', 'eager']
+        ['exact', 'hot', 'cold', 'accurate', 'late', 'eager', 'overwritten', 'unprobed']
         """
         cant = set[Refined]()
         if not self.training:
@@ -93,7 +97,7 @@ class ProfileKind:
             if not keeps_probes(layout):
                 cant.add("again")
         else:
-            cant.add("eager")
+            cant |= {"eager", "unprobed"}
         ways = (*_RECORDED, *USED)
         return [replace(self, refined=(each,)) for each in ways if each not in cant]
 
@@ -104,7 +108,7 @@ class ProfileKind:
 
         >>> kind = ProfileKind("lines", ("-O1",))
         >>> kind.together(kind.refinements()).name, kind.together(kind.refinements()[:3])
-        ('lines-O1-exact-hot-cold-accurate-late-ext-tsp', None)
+        ('lines-O1-exact-hot-cold-accurate-late-overwritten-ext-tsp', None)
         """
         found = {way for other in others for way in other.refined}
         joined = tuple(way for way in ("exact", *USED) if way in found)

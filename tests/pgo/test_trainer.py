@@ -127,17 +127,6 @@ def test_what_makes_no_sense_is_refused(
         loop(**changes)
 
 
-def test_a_thin_second_generation_is_recorded_again(loop: MakeLoop, said: list[str]) -> None:
-    loop(train=Training(("./app 2",), 10007, True), last="rebuild").run()
-    said.clear()
-    loop(train=Training(("./app 1", "./app 2"), None, True), build=BUILD, again=True,
-         first="again", last="again").run()  # fmt: skip
-    assert steps(said) == [
-        "Train", "Convert for the compiler", "Train", "Convert for the compiler",
-        "Build with the profile",
-    ]  # fmt: skip
-
-
 SOURCE = "int main(int argc, char **argv) { int s = 0; while (argc--) s += argc; return s > 9; }"
 
 
