@@ -1,0 +1,2 @@
+/* What libexif would be told by its configure script. */
+#define GETTEXT_PACKAGE "libexif"
