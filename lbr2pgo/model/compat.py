@@ -159,8 +159,8 @@ CALLERS_WITH_PROBES = Rule(
     "`tests/profiles/llvm/contexts/test_probe_contexts.py`",
 )
 THIN_COPIES = Rule(
-    "has calls inlined however few samples they have, or blocks they run",
-    "leave those below 0.2 %, or of hundreds of blocks, to the compiler",
+    "has calls inlined however few samples they have, blocks they run, or levels of recursion",
+    "leave those below 0.2 %, of hundreds of blocks or a third level to the compiler",
     "`tests/profiles/llvm/contexts/test_nesting.py`, `test__preinliner.py`",
 )
 NON_SIMPLE_LEFT_OUT = Rule(

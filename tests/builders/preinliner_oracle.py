@@ -133,6 +133,8 @@ def is_worth_it(node: Node, caller: Node, sizes: Mapping[int, int], cold: int, h
         threshold *= 100
     elif node.samples.total >= 300 * (count + 1):
         return False
+    if path_of(caller)[1::2].count(node.function) > 1:
+        return False
     return sizes[node.function] < threshold
 
 

@@ -500,7 +500,9 @@ cdef class ContextTrie:
             samples = self.samples[candidate.node]
             if candidate.size >= self._threshold(candidate.count, samples):
                 continue
-            if not self.as_llvm and self._is_long(candidate.count, samples):
+            if not self.as_llvm and (
+                self._is_long(candidate.count, samples) or self._is_recursive(candidate.node)
+            ):
                 continue
             self.is_inlined[samples] = True
             self.attributes[samples] |= BIT_SHOULD_BE_INLINED
@@ -550,6 +552,15 @@ cdef class ContextTrie:
         if self.attributes[samples] & BIT_WAS_INLINED:
             return False
         return self.total[samples] // LONG_CALL > count
+
+    cdef bint _is_recursive(self, int64_t node) except -1 nogil:
+        """Whether a function was inlined into itself before: it would grow with each level."""
+        cdef int64_t outer = self.parent[node]
+        cdef int levels = 0
+        while outer != ROOT:
+            levels += self.function[outer] == self.function[node]
+            outer = self.parent[outer]
+        return levels > 1
 
     cdef uint64_t _size(self, int64_t node) except? 0 nogil:
         """Bytes of a function where the binary has it in the most similar context."""

@@ -157,6 +157,27 @@ def test_a_call_that_runs_hundreds_of_blocks_stays_a_call(
     assert bool(trie.attribute_bits[2] & SHOULD_BE_INLINED) == is_taken
 
 
+@pytest.mark.parametrize(
+    ("bits", "as_llvm", "most"), [(0, False, 2), (0, True, 4), (WAS_INLINED, False, 2)]
+)
+def test_a_function_is_inlined_into_itself_but_once(bits: int, as_llvm: bool, most: int) -> None:
+    """It calls itself at two places in turn, and another function calls it."""
+    nodes = [Node(-1, 0), Node(1, 0)]
+    nodes[1].hang(nodes[0])
+    nodes[1].samples = Samples(50, 50, 0, {})
+    for level in range(4):
+        node = Node(0, 1 + level % 2)
+        node.hang(nodes[-1])
+        node.samples = Samples(50, 50, bits, {})
+        nodes.append(node)
+    trie = trie_of(nodes)
+    trie.inline(
+        np.array([1]), np.array([0, 4, 5]), np.array([2, 3, 4, 5, 1]), sizes_of([5, 5]),
+        np.arange(2, dtype=np.uint64), 0, 1, as_llvm,
+    )  # fmt: skip
+    assert sum(bool(bits & SHOULD_BE_INLINED) for bits in trie.attribute_bits.tolist()) == most
+
+
 def test_merged_counts_end_at_the_largest_one() -> None:
     nodes = [Node(-1, 0), Node(0, 0), Node(1, 1), Node(1, 0)]
     for node, parent in zip(nodes[1:], (nodes[0], nodes[1], nodes[0]), strict=True):
