@@ -6,13 +6,13 @@ samples of a run that was recorded more densely would count for more than that r
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
 from lbr2pgo.model.address_space_events import SpaceEvent
 from lbr2pgo.model.branch_stacks import BranchStacks
-from lbr2pgo.model.perf_abi import WITHOUT_BRANCHES
 from lbr2pgo.sources.base import (
     ShownShortly,
     SizedSource,
@@ -22,40 +22,38 @@ from lbr2pgo.sources.base import (
     SymbolResolver,
 )
 from lbr2pgo.support.again import repeatable
+from lbr2pgo.support.arrays import Bools
 
 
 def at_one_period(sources: Sequence[Source]) -> list[Source]:
-    """The same sources, less samples of those whose period is shorter than another's.
+    """The same sources, less samples of events whose period is longer in another of them.
 
-    As they are, where one of them does not tell its period, or of another event.
+    Events stay as they are whose period is not told by all.
     """
-    events = [_event(source) for source in sources]
-    periods = [0 if event is None else event[1] for event in events]
-    if not all(periods) or len({event[0] for event in events if event is not None}) != 1:
-        return list(sources)
-    longest = max(periods)
-    return [
-        _Thinned(source, period, longest)
-        if isinstance(source, StackSource) and period < longest
-        else source
-        for source, period in zip(sources, periods, strict=True)
-    ]
+    periods = [_periods(source) for source in sources]
+    told_by_all = set[str]().union(*periods[:1]).intersection(*periods[1:])
+    longest = {name: max(each[name] for each in periods) for name in told_by_all}
+    return [_at(longest, source, own) for source, own in zip(sources, periods, strict=True)]
 
 
-def _event(source: Source) -> tuple[str, int] | None:
-    """Name and period of the event whose samples hold branches; None unless one alone is known."""
-    events = [each for each in source.info.events if each.name not in WITHOUT_BRANCHES]
-    if not isinstance(source, StackSource) or len(events) != 1 or events[0].period is None:
-        return None
-    return events[0].name, events[0].period
+def _at(longest: Mapping[str, int], source: Source, own: Mapping[str, int]) -> Source:
+    longer = {name: period for name, period in longest.items() if own[name] < period}
+    return _Thinned(source, own, longer) if isinstance(source, StackSource) and longer else source
+
+
+def _periods(source: Source) -> dict[str, int]:
+    """By the name of each event that tells its period."""
+    return {each.name: each.period for each in source.info.events if each.period}
 
 
 class _Thinned(ShownShortly):
-    """A source with so many of its samples, evenly chosen, as a longer period would have given."""
+    """A source with so many of its samples, evenly chosen, as longer periods would have given."""
 
-    def __init__(self, source: StackSource, period: int, longest: int) -> None:
-        self._source, self._period, self._longest = source, period, longest
-        self._left_out = 0
+    def __init__(
+        self, source: StackSource, periods: Mapping[str, int], longest: Mapping[str, int]
+    ) -> None:
+        self._source, self._periods, self._longest = source, periods, longest
+        self._left_out = Counter[str]()
 
     @property
     def info(self) -> SourceInfo:
@@ -69,15 +67,26 @@ class _Thinned(ShownShortly):
     @repeatable
     def batches(self, resolve: SymbolResolver | None = None) -> Iterator[BranchStacks]:
         """Yield the chosen samples."""
-        read = self._left_out = 0
+        names = [each.name for each in self._source.info.events]
+        read = Counter[str]()
+        self._left_out.clear()
         for batch in self._source.batches(resolve):
-            # Of each three with a period a third as long, the second one is taken.
-            share = self._period / self._longest
-            taken = np.floor(0.5 + share * np.arange(read, read + len(batch) + 1))
-            rows = np.flatnonzero(np.diff(taken))
-            read += len(batch)
-            self._left_out += len(batch) - len(rows)
-            yield batch.of_samples(rows)
+            kept = np.ones(len(batch), np.bool_)
+            for number, name in enumerate(names):
+                if name in self._longest:
+                    own = np.flatnonzero(batch.event == number)
+                    kept[own] = self._chosen(name, read[name], len(own))
+                    read[name] += len(own)
+                    self._left_out[name] += len(own) - int(kept[own].sum())
+            yield batch.of_samples(np.flatnonzero(kept))
+
+    def _chosen(self, name: str, read: int, size: int) -> Bools:
+        """(size,): which of an event's samples are taken, behind so many that were read."""
+        share = self._periods[name] / self._longest[name]
+        # Of each three with a period a third as long, the second one is.
+        taken = np.floor(0.5 + share * np.arange(read, read + size + 1))
+        chosen: Bools = np.diff(taken) > 0
+        return chosen
 
     @property
     def share_read(self) -> float:
@@ -86,5 +95,9 @@ class _Thinned(ShownShortly):
 
     def health(self) -> Mapping[str, int]:
         """What the last whole reading lost or skipped."""
-        why = f"samples left out, as another recording has one in {self._longest:,} events, not in "
-        return {**self._source.health(), f"{why}{self._period:,}": self._left_out}
+        told = {
+            f"samples left out, as another recording has one in {self._longest[name]:,} events, "
+            f"not in {self._periods[name]:,}": count
+            for name, count in self._left_out.items()
+        }
+        return {**self._source.health(), **told}

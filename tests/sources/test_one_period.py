@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from lbr2pgo.sources.series import open_recordings
 
 def source(period: int | None, samples: int, name: str = "branches") -> MemorySource:
     events = (EventInfo(name, period=period),)
-    taken = [Sample([(number, 0)] * (number % 3)) for number in range(samples)]
+    taken = [Sample([(number, 0)] * (number % 3), event=0) for number in range(samples)]
     return MemorySource(taken, events=events, batch_size=4)
 
 
@@ -67,6 +68,18 @@ def test_as_many_stay_as_the_longest_period_would_have_given(a: int, b: int, sam
 def test_others_stay_as_they_are(other: MemorySource) -> None:
     both = [source(100, 9), other]
     assert at_one_period(both) == both
+
+
+def test_each_event_has_a_period_of_its_own() -> None:
+    events = EventInfo("branches", period=100), EventInfo("loads", period=7)
+    taken = [Sample([(number, 0)], event=number % 2) for number in range(8)]
+    both = MemorySource(taken, events=events, batch_size=3)
+    alone = source(200, 3)
+    longer = MemorySource([], events=(replace(events[0], period=200), replace(events[1], period=7)))
+    for other in (alone, longer):
+        thinned = at_one_period([both, other])[0]
+        assert numbers(thinned) == [0, 1, 3, 4, 5, 7]
+        assert sum(thinned.health().values()) == 2  # type: ignore[union-attr]
 
 
 def test_runs_weigh_what_they_weigh_in_recordings_of_any_period(tmp_path: Path) -> None:
