@@ -179,12 +179,13 @@ def test_by_probes_they_are_at_the_probe_of_the_call(
                 assert location in function.call_targets
 
 
-def test_recordings_add_up(program: Path, recording: Path, tmp_path: Path) -> None:
+def test_recordings_add_up(program: Path, tmp_path: Path) -> None:
     """Also where they have other call stacks, or see them in another order."""
     # The one call is in a branch stack, whatever libc does before: these overlap.
-    short = record(program, tmp_path / "perf.data", "short", period=8, data=True)
+    long = record(program, tmp_path / "long.data", period=8, data=True)
+    short = record(program, tmp_path / "short.data", "short", period=8, data=True)
     output = LlvmOutput(tmp_path / "out", vtables=True, contexts="full")
-    for recordings in ((recording, short), (short, recording)):
+    for recordings in ((long, short), (short, long)):
         convert(ConvertOptions(recordings, program, outputs=(output,)))
         assert told(output.path) == {**IN_CONTEXT, ("main", TWOS, CALL): [{TWO: 801}]}
 
