@@ -31,7 +31,8 @@ def at_one_period(sources: Sequence[Source]) -> list[Source]:
     Events stay as they are whose period is not told by all.
     """
     periods = [_periods(source) for source in sources]
-    told_by_all = set[str]().union(*periods[:1]).intersection(*periods[1:])
+    names = {name for each in periods for name in each}
+    told_by_all = [name for name in names if all(name in each for each in periods)]
     longest = {name: max(each[name] for each in periods) for name in told_by_all}
     return [_at(longest, source, own) for source, own in zip(sources, periods, strict=True)]
 

@@ -24,7 +24,7 @@ def test_what_is_left_is_known_once_something_was_built_and_trained(loop: MakeLo
     assert found[6:] == [4 * 20, 4 * 20, 0]
 
 
-def test_a_training_that_is_repeated_changes_nothing_that_is_to_come(loop: MakeLoop) -> None:
+def test_a_step_that_was_not_expected_changes_nothing_that_is_to_come(loop: MakeLoop) -> None:
     time = TimeLeft(loop(last="rebuild").options)
     steps = (*STEPS[:1], *STEPS[2:4], *STEPS[2:5])
     assert [time.after(*step) for step in steps] == [None, 10, 10, 10, 10, 0]

@@ -90,6 +90,19 @@ def left(trie: ContextTrie, nodes: list[Node]) -> dict[tuple[int, ...], tuple[in
     return found
 
 
+def marked(
+    nodes: list[Node], function: int, sizes: list[int], *, as_llvm: bool = False
+) -> list[bool]:
+    """Which nodes are to be inlined, once that is decided for a function."""
+    trie, every = trie_of(nodes), range(len(sizes))
+    contexts = [[i for i, n in enumerate(nodes) if n.function == f and n.samples] for f in every]
+    trie.inline(
+        np.array([function]), np.cumsum([0, *map(len, contexts)]), np.concatenate(contexts),
+        sizes_of(sizes), np.array(every, np.uint64), 0, 1, as_llvm,
+    )  # fmt: skip
+    return [bool(bits & SHOULD_BE_INLINED) for bits in trie.attribute_bits.tolist()]
+
+
 @settings(max_examples=400, deadline=None)
 @given(
     tries(), st.permutations(range(FUNCTIONS)),
@@ -123,13 +136,11 @@ def test_a_function_grows_to_its_limit_with_what_is_called_most() -> None:
         node.hang(base)
         node.samples = Samples(count, count, 0, {})
         nodes.append(node)
-    trie = trie_of(nodes)
-    trie.inline(
-        np.array([0]), np.array([0, 1, 5]), np.array([1, 2, 3, 4, 5]), sizes_of([50, 290]),
-        np.arange(2, dtype=np.uint64), 0, 1, False,
-    )  # fmt: skip
-    taken = [n.location for i, n in enumerate(nodes) if trie.attribute_bits[i] & SHOULD_BE_INLINED]
-    assert taken == [2, 3]
+    taken = marked(nodes, 0, [50, 290])
+    assert [node.location for node, is_taken in zip(nodes, taken, strict=True) if is_taken] == [
+        2,
+        3,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -149,12 +160,7 @@ def test_a_call_that_runs_hundreds_of_blocks_stays_a_call(
     for node, parent, own in ((nodes[1], nodes[0], 9), (nodes[2], nodes[1], total)):
         node.hang(parent)
         node.samples = Samples(own, 10, bits if parent is nodes[1] else 0, {})
-    trie = trie_of(nodes)
-    trie.inline(
-        np.array([0]), np.array([0, 1, 2]), np.array([1, 2]), sizes_of([50, 50]),
-        np.arange(2, dtype=np.uint64), 0, 1, as_llvm,
-    )  # fmt: skip
-    assert bool(trie.attribute_bits[2] & SHOULD_BE_INLINED) == is_taken
+    assert marked(nodes, 0, [50, 50], as_llvm=as_llvm)[2] == is_taken
 
 
 @pytest.mark.parametrize(
@@ -170,12 +176,7 @@ def test_a_function_is_inlined_into_itself_but_once(bits: int, as_llvm: bool, mo
         node.hang(nodes[-1])
         node.samples = Samples(50, 50, bits, {})
         nodes.append(node)
-    trie = trie_of(nodes)
-    trie.inline(
-        np.array([1]), np.array([0, 4, 5]), np.array([2, 3, 4, 5, 1]), sizes_of([5, 5]),
-        np.arange(2, dtype=np.uint64), 0, 1, as_llvm,
-    )  # fmt: skip
-    assert sum(bool(bits & SHOULD_BE_INLINED) for bits in trie.attribute_bits.tolist()) == most
+    assert sum(marked(nodes, 1, [5, 5], as_llvm=as_llvm)) == most
 
 
 def test_merged_counts_end_at_the_largest_one() -> None:
