@@ -130,6 +130,16 @@ class BuildFlags:
         linking = " ".join((environment.get("LDFLAGS", ""), *self.link)).strip()
         return {**compiling, "LDFLAGS": linking}
 
+    @property
+    def asks_for_probes(self) -> bool:
+        """Whether what is built is to have pseudo probes."""
+        return PROBES[0] in self.compile
+
+    @property
+    def asks_for_block_map(self) -> bool:
+        """Whether it is to tell of its blocks."""
+        return _BLOCK_MAP[0] in self.compile
+
     def cache_settings(self, environment: Mapping[str, str]) -> dict[str, str]:
         """The variable that has ccache look into files which it takes for mere names of flags.
 

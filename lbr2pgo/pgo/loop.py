@@ -12,7 +12,7 @@ from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
 from lbr2pgo.pgo.builder import Builder
 from lbr2pgo.pgo.built_code import same_code, winning_levels
 from lbr2pgo.pgo.finished import final_build, finished_builds
-from lbr2pgo.pgo.flags import UNRELAXED
+from lbr2pgo.pgo.flags import UNRELAXED, BuildFlags
 from lbr2pgo.pgo.loop_flags import LoopFlags
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, candidate_of, front_end_of, measure
@@ -100,8 +100,7 @@ class Loop:
         """
         if self.options.bolt:
             needed_bolt()  # or nothing is built in vain
-        if self.options.first != STEPS[0]:
-            self._go_as(Image.open(self._work.unprofiled))
+        self._go_on()
         chosen = STEPS[STEPS.index(self.options.first) : STEPS.index(self.options.last) + 1]
         steps: dict[str, Callable[[], None]] = {
             "build": self._build_plain, "training-build": self._build_for_training,
@@ -136,16 +135,26 @@ class Loop:
             self._say_over(self._numbered, took, self._left.after(self._title, took))
 
     def _build_plain(self) -> None:
-        is_recorded = not self._flags.wanted.only_recorded
         self._work.begin()
+        flags = self._flags
+        if flags.trains_apart:
+            self._next("Build without a profile")
+            self._build_checked(flags.base)
+            self._builder.keep(self._work.plain)
+            return
+        is_recorded = not flags.wanted.only_recorded
         self._next("Build what is to be recorded" if is_recorded else "Build without a profile")
-        self._build_if_can_be()
+        self._build_to_be_recorded()
+
+    def _build_to_be_recorded(self) -> None:
+        """Without flags of its own."""
+        self._build_if_can_be(lambda: self._build_checked(self._flags.plain))
         self._builder.keep(self._work.marked if self._flags.has_marks else self._work.plain)
 
-    def _build_if_can_be(self) -> None:
+    def _build_if_can_be(self, build: Callable[[], None]) -> None:
         """With probes, if clang can place any, or by lines, which may do as well."""
         try:
-            self._build_marked()
+            build()
         except NoProbesError as error:
             if not (self.options.unrelaxed or self.options.again):
                 self._say(f"   Note: {error.what}: {' '.join(UNRELAXED)} for what is recorded.")
@@ -155,27 +164,31 @@ class Loop:
                 self._go_by_lines()
             else:
                 raise
-            self._build_if_can_be()
+            self._build_if_can_be(build)
 
-    def _build_marked(self) -> None:
-        """With all that profiles and layouts need, or InputError."""
-        if self._builder.build(self._flags.plain, self._lack_of_marks) is not None:
+    def _build_checked(self, flags: BuildFlags) -> None:
+        """With all that these flags ask for, or InputError."""
+        if self._builder.build(flags, lambda: self._lack_of_marks(flags)) is not None:
             raise InputError(
-                f"has no {self._lacking()}: the build did not take the flags that it was given",
+                f"has no {self._lacking(flags)}: the build did not take the flags that it was "
+                "given",
                 where=str(self.binary),
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
 
-    def _lack_of_marks(self) -> str | None:
-        lacking = self._lacking()
+    def _lack_of_marks(self, flags: BuildFlags) -> str | None:
+        lacking = self._lacking(flags)
         return lacking and f"It has no {lacking}: the build sets its own flags, or strips"
 
-    def _go_as(self, unprofiled: Image) -> None:
-        """As the loop went that made this."""
-        if not has_probes(unprofiled):
+    def _go_on(self) -> None:
+        """As the loop went that made what is recorded; one before that has no say in it."""
+        if self.options.first in STEPS[: STEPS.index("train")]:
+            return
+        recorded = Image.open(self._work.recorded)
+        if not has_probes(recorded):
             self._go_by_lines()
-        self.options = replace(self.options, unrelaxed=unprofiled.architecture.is_relaxed)
+        self.options = replace(self.options, unrelaxed=recorded.architecture.is_relaxed)
 
     def _go_by_lines(self) -> None:
         """Where the program has no probes, and may do without."""
@@ -206,20 +219,25 @@ class Loop:
         self._next("Build what is to be recorded")
         way = self._builder.way
         try:
-            self._build_once_more()
+            self._build_if_can_be(self._build_once_more)
             self._builder.keep(self._work.training)
             works = self._work.unprofiled, self._work.training
             check_same_work(self._trainer.training, self.binary, *works)
+        except NoProbesError:
+            raise
         except InputError as error:
             if self.options.instrumented:  # without it there is nothing to go on with
                 raise
             self._work.training.unlink(missing_ok=True)
             self._builder.go_back_to(way)
             self._say(f"{NO_TRAINING_BUILD}{error.headline}")
+            if self._flags.has_marks and not self._work.marked.exists():
+                self._build_to_be_recorded()
 
     def _build_once_more(self) -> None:
         """Raises InputError if it fails, or changes no code."""
-        fault = self._builder.build(self._flags.training, self._loss)
+        flags = self._flags.training
+        fault = self._builder.build(flags, lambda: self._lack_of_marks(flags) or self._loss())
         if same_code(self.binary, self._work.unprofiled):
             lost = self._lost()
             why = "" if lost in (None, _FLAGS) else f", which loses to the build's own {lost}"
@@ -249,14 +267,14 @@ class Loop:
     def _is_gcc(self) -> bool:
         return self.options.compiler == "gcc"
 
-    def _lacking(self) -> str | None:
-        """What the profile will be told by, and the build has not got."""
+    def _lacking(self, flags: BuildFlags) -> str | None:
+        """What a build was to have by its flags, and has not got."""
         image = Image.open(self.binary)
         if not DebugInfo.open(image).present:
             return "debug information"
-        if self.options.probes and not has_probes(image):
+        if flags.asks_for_probes and not has_probes(image):
             return "pseudo probes"
-        if self.options.propeller and not has_block_map(image):
+        if flags.asks_for_block_map and not has_block_map(image):
             return "block map"
         return None
 

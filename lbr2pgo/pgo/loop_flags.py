@@ -56,6 +56,12 @@ class LoopFlags:
         return self.base.compile != self.plain.compile
 
     @property
+    def trains_apart(self) -> bool:
+        """Whether a build is recorded that is made for nothing else, and no other one beside it."""
+        is_trained = bool(self.wanted.only_recorded) and self.options.profile is None
+        return is_trained and not self.options.both
+
+    @property
     def training(self) -> BuildFlags:
         """Of the build that is recorded for the compiler."""
         return training_flags(self.wanted)

@@ -35,7 +35,7 @@ class Workplace:
     plain = _File("before")
     """What the others are measured against: without a profile, and nothing of ours in it."""
     marked = _File("marked")
-    """The same with what profiles and layouts need in its code, where they need any."""
+    """With what profiles and layouts need in its code, where that is recorded or used as it is."""
 
     @property
     def unprofiled(self) -> Path:

@@ -73,7 +73,7 @@ def test_each_command_that_is_said_runs_by_itself(loop: MakeLoop, said: list[str
     # Not the very same: variables that a shell sets move samples a little.
     assert held(Path("work/app.prof")).functions.keys() == functions
     assert has_probes(Image.open("app"))
-    assert not same_code(Path("app"), Path("work/app.marked"))
+    assert not same_code(Path("app"), Path("work/app.before"))
 
 
 @pytest.mark.parametrize("commands", [("./app 2",), ("./app 1", "./app 2")])
@@ -115,7 +115,7 @@ def test_what_the_linker_relaxes_is_recorded_unrelaxed_and_loses_its_probes(
     assert held(Path("work/app.prof")).is_probe_based
     assert has_probes(Image.open("work/app.training"))
     assert not has_probes(Image.open("app"))
-    assert not same_code(Path("app"), Path("work/app.marked"))
+    assert not same_code(Path("app"), Path("work/app.before"))
     assert "-mno-relax" not in said[-1]
 
 
@@ -151,6 +151,7 @@ def test_what_is_measured_against_is_the_plain_build(
     subprocess.run("clang-22 -O2 interp.c -fuse-ld=lld -o alone", shell=True, check=True)
     assert same_code(Path("work/app.before"), Path("alone"))
     builds = [line for line in said if "CFLAGS=" in line]
+    assert len(builds) == 3
     assert sum("pseudo-probe" not in line for line in builds) == 1
     Path("work/app.before").unlink()
     said.clear()
@@ -212,17 +213,20 @@ def test_every_run_reads_what_the_training_read(
     assert how or any(line.endswith(" -- ./app < in") for line in said)
 
 
+@pytest.mark.parametrize(("probes", "recorded"), [(False, "before"), (True, "marked")])
 def test_a_training_build_that_behaves_otherwise_is_left_out(
-    loop: MakeLoop, said: list[str]
+    loop: MakeLoop, said: list[str], probes: bool, recorded: str
 ) -> None:
     Path("interp.c").write_text(
         '#include <stdio.h>\nint main(void) { printf("%d\\n", LEVEL); return 0; }\n'
     )
     loop(build=f"{BUILD} -DLEVEL=${{CFLAGS##*-O}}", training_flags=("-O1",), last="train",
-         train=Training(("./app",), 1009, True)).run()  # fmt: skip
+         probes=probes, train=Training(("./app",), 1009, True)).run()  # fmt: skip
     (note,) = (line for line in said if "Note" in line)
     assert "./app: it does not do the same as the build without a profile" in note
-    assert is_recorded(Image.open("work/app.before"))
+    image = Image.open(f"work/app.{recorded}")
+    assert is_recorded(image)
+    assert has_probes(image) == probes
 
 
 def test_contexts_are_recorded_and_in_the_profile_where_they_are_asked_for(loop: MakeLoop) -> None:
