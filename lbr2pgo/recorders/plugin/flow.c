@@ -41,7 +41,6 @@ INLINE void took_direct(struct cpu *c, const struct block *last, enum kind kind,
 static void count_passed(struct cpu *c, const struct block *last, uint32_t wrong) {
     if (c->front_end)
         foresee_direction(c->front_end, last->from, 0, c->totals);
-    stall(c, wrong);
     struct block_count *count = options.exact ? count_of(c, last) : NULL;
     if (count) {
         count->not_taken++;
@@ -53,6 +52,7 @@ INLINE void passed_condition(struct cpu *c, const struct block *last, int more) 
     uint32_t wrong = mispredicts_condition(&c->predictor, last->spread_from, 0);
     c->totals->not_taken++;
     c->totals->mispredicted += wrong;
+    stall(c, wrong);
     if (more)
         count_passed(c, last, wrong);
 }

@@ -83,7 +83,7 @@ int read_options(int argc, char **argv) {
             set_geometry(argv[i], (size_t)(equals - argv[i]), equals + 1);
         }
     }
-    options.wants_more = options.call_stack || options.cycles || options.alike || options.exact ||
+    options.wants_more = options.call_stack || options.alike || options.exact ||
                          options.geometries[L1I].entries || (options.filter & BRANCHES) != BRANCHES;
     return stream.directory && emulator.architecture && options.period && options.misses &&
            options.depth <= DEPTH_MAX && is_power_of_two(options.depth) &&

@@ -24,7 +24,7 @@ struct options {
     int call_stack, call_graph, cycles, exact, halves, exec;
     int alike;  // what the guest is told is the same in every run
     struct geometry geometries[STRUCTURES];  // no entries: none is simulated
-    int wants_more;  // than last branches of all kinds, and call chains
+    int wants_more;  // than last branches of all kinds with their cycles, and call chains
     int version;  // of QEMU's interface
 };
 

@@ -77,14 +77,6 @@ void take_sample(struct cpu *c, uint64_t ip) {
         follow_period(c);
 }
 
-static uint64_t cycles_since_last(struct cpu *c, uint64_t clock) {
-    enum { SATURATED = 0xffff };
-    uint64_t cycles = (clock - c->clock_last + INSTRUCTIONS_PER_CYCLE - 1) / INSTRUCTIONS_PER_CYCLE;
-    c->clock_last = clock;
-    cycles = cycles < SATURATED ? cycles : SATURATED;
-    return options.cycles ? cycles << CYCLES_AT : 0;
-}
-
 void put_half(struct cpu *c, uint64_t from, uint64_t to, uint32_t type) {
     if (!options.call_stack && options.filter >> type & 1)
         put_entry(c, from, to, (to ? PRIVILEGE_USER : PREDICTED) | type << TYPE_AT);
@@ -105,13 +97,10 @@ static void follow_call_stack(struct cpu *c, const struct block *b, uint64_t to)
 
 void put_as_asked(struct cpu *c, const struct block *b, uint64_t to, uint32_t wrong,
                   uint32_t ahead) {
-    struct totals *t = c->totals;
     if (c->front_end)
-        look_up_branch(c->front_end, b->from, t);
-    stall(c, wrong);
+        look_up_branch(c->front_end, b->from, c->totals);
     if (options.call_stack)
         follow_call_stack(c, b, to);
     else if (options.filter >> b->kind & 1)
-        put_entry(c, b->from, to,
-                  flags_of(b, wrong) | cycles_since_last(c, t->instructions - ahead + c->stalled));
+        put_branch(c, b, to, wrong, ahead);
 }

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cpu.h"
+#include "options.h"
 
 // A period, an eighth of it more or less.
 int64_t jittered(struct cpu *c, uint64_t period);
@@ -40,23 +41,38 @@ static inline void stall(struct cpu *c, uint32_t wrong) {
     c->stalled += wrong * MISPREDICTION_CYCLES * INSTRUCTIONS_PER_CYCLE;
 }
 
-// A branch enters the ring where more is wanted: if it is of a kind to keep, with its cycles, or as
-// a call that is open. `ahead`: instructions already counted that follow the branch.
+static inline uint64_t cycles_since_last(struct cpu *c, uint64_t clock) {
+    enum { SATURATED = 0xffff };
+    uint64_t cycles = (clock - c->clock_last + INSTRUCTIONS_PER_CYCLE - 1) / INSTRUCTIONS_PER_CYCLE;
+    c->clock_last = clock;
+    cycles = cycles < SATURATED ? cycles : SATURATED;
+    return options.cycles ? cycles << CYCLES_AT : 0;
+}
+
+// A branch enters the ring with its cycles. `ahead`: instructions already counted that follow it.
+static inline void put_branch(struct cpu *c, const struct block *b, uint64_t to, uint32_t wrong,
+                              uint32_t ahead) {
+    uint64_t clock = c->totals->instructions - ahead + c->stalled;
+    put_entry(c, b->from, to, flags_of(b, wrong) | cycles_since_last(c, clock));
+}
+
+// The same where more is wanted: if it is of a kind to keep, or as a call that is open.
 void put_as_asked(struct cpu *c, const struct block *b, uint64_t to, uint32_t wrong,
                   uint32_t ahead);
 
 // A branch was taken. `more`, here and in flow.c, is constant: whether more is wanted than last
-// branches of all kinds, and call chains.
+// branches of all kinds with their cycles, and call chains.
 static inline __attribute__((always_inline)) void record_branch(struct cpu *c,
                                                                 const struct block *b, uint64_t to,
                                                                 uint32_t wrong, uint32_t ahead,
                                                                 int more) {
     c->totals->taken++;
     c->totals->mispredicted += wrong;
+    stall(c, wrong);
     if (more)
         put_as_asked(c, b, to, wrong, ahead);
     else
-        put_entry(c, b->from, to, flags_of(b, wrong));
+        put_branch(c, b, to, wrong, ahead);
     if (--c->until_sample <= 0)
         take_sample(c, to);
 }
