@@ -159,9 +159,11 @@ CALLERS_WITH_PROBES = Rule(
     "`tests/profiles/llvm/contexts/test_probe_contexts.py`",
 )
 THIN_COPIES = Rule(
-    "has calls inlined however few samples they have, blocks they run, or levels of recursion",
-    "leave those below 0.2 %, of hundreds of blocks or a third level to the compiler",
-    "`tests/profiles/llvm/contexts/test_nesting.py`, `test__preinliner.py`",
+    "has calls inlined however few their samples, many their blocks and levels of recursion, or "
+    "alike their copies",
+    "leave those below 0.2 %, of hundreds of blocks, of a third level or small and alike to the "
+    "compiler",
+    "`tests/profiles/llvm/contexts/test_nesting.py`, `test__preinliner.py`, `test_alike.py`",
 )
 NON_SIMPLE_LEFT_OUT = Rule(
     "leaves out edges behind recursive calls, and whole functions that it can't rewrite",

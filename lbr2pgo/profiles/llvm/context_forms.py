@@ -170,6 +170,7 @@ def _contexts(work: Work, *, by_probes: bool) -> LineContexts | ProbeContexts:
 def _nested(
     work: Work, profile: ContextProfile, contexts: LineContexts | ProbeContexts
 ) -> ProfileTable:
+    from lbr2pgo.profiles.llvm.contexts.alike import with_alike_apart
     from lbr2pgo.profiles.llvm.contexts.nesting import (
         nested,
         with_own_copies,
@@ -180,6 +181,8 @@ def _nested(
 
     with work.timings.stage("choose what is inlined"):
         left = preinlined(profile, contexts.sizes(), work.compat)
+        if not work.compat.follows(THIN_COPIES):
+            left = with_alike_apart(left)
         if not work.compat.follows(INLINED_ONCE):
             left = with_own_copies(left)
     table = nested(left).without_ambiguous()

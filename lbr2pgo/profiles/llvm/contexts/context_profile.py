@@ -169,7 +169,7 @@ class ContextSamples:
             lines.add_calls(caller, location, callee, count)
         body, calls = lines.columns()
         if infers_calls:
-            body = _raised(body, calls)
+            body = raised(body, calls)
         body = replace(body, context=body.context - 1)
         vtables = self._vtables and self._vtables.moved(np.arange(size) - 1)
         table = ProfileTable(names, self._made(total, head), body, calls, is_fs, vtables=vtables)
@@ -195,6 +195,6 @@ def _sums(parts: list[tuple[I64, U64]], size: int) -> U64:
     return total
 
 
-def _raised(body: Body, calls: CallTargets) -> Body:
+def raised(body: Body, calls: CallTargets) -> Body:
     """Locations run at least as often as they call (LLVM: updateCallsiteSamples)."""
     return replace(body, count=np.maximum(body.count, calls.of_rows(len(body.count))))

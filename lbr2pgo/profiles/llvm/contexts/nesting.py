@@ -79,7 +79,7 @@ def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[LineColu
     """Lines and calls without those of what is inlined, and how much each context loses."""
     c, b, t = table.contexts, table.body, table.calls
     location = location_of(b.line, b.discriminator)
-    is_gone = _is_nested(table, location, is_inlined)
+    is_gone = calls_of_nested(table, is_inlined)
     lost = np.zeros(len(b.context), np.uint64)
     add_at(lost, t.row[is_gone], t.count[is_gone])
     lost = np.minimum(lost, b.count)
@@ -96,9 +96,10 @@ def _lines(table: ProfileTable, place: I64, is_inlined: Bools) -> tuple[LineColu
     return lines, removed
 
 
-def _is_nested(table: ProfileTable, location: U64, is_inlined: Bools) -> Bools:
+def calls_of_nested(table: ProfileTable, is_inlined: Bools) -> Bools:
     """Which calls are of functions that are inlined there."""
     c, b, t = table.contexts, table.body, table.calls
+    location = location_of(b.line, b.discriminator)
     inner = np.flatnonzero(is_inlined)
     row = b.context[t.row]
     context = np.concatenate((c.parent[inner], row)).astype(np.uint64)
