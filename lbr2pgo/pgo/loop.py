@@ -9,7 +9,7 @@ from pathlib import Path
 from time import monotonic
 
 from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES, STEPS
-from lbr2pgo.pgo.builder import Builder
+from lbr2pgo.pgo.builder import Builder, Fault
 from lbr2pgo.pgo.built_code import same_code, winning_levels
 from lbr2pgo.pgo.finished import final_build, finished_builds
 from lbr2pgo.pgo.flags import UNRELAXED, BuildFlags
@@ -151,7 +151,7 @@ class Loop:
         self._build_if_can_be(lambda: self._build_checked(self._flags.plain))
         self._builder.keep(self._work.marked if self._flags.has_marks else self._work.plain)
 
-    def _build_if_can_be(self, build: Callable[[], None]) -> None:
+    def _build_if_can_be(self, build: Callable[[], object]) -> None:
         """With probes, if clang can place any, or by lines, which may do as well."""
         try:
             build()
@@ -166,16 +166,18 @@ class Loop:
                 raise
             self._build_if_can_be(build)
 
-    def _build_checked(self, flags: BuildFlags) -> None:
-        """With all that these flags ask for, or InputError."""
-        if self._builder.build(flags, lambda: self._lack_of_marks(flags)) is not None:
+    def _build_checked(self, flags: BuildFlags, fault: Fault = lambda: None) -> str | None:
+        """With all that these flags ask for, or InputError; gives what else is at fault."""
+        found = self._builder.build(flags, lambda: self._lack_of_marks(flags) or fault())
+        lacking = self._lacking(flags)
+        if lacking is not None:
             raise InputError(
-                f"has no {self._lacking(flags)}: the build did not take the flags that it was "
-                "given",
+                f"has no {lacking}: the build did not take the flags that it was given",
                 where=str(self.binary),
                 cure="It must compile anew (`make clean all`, `cmake --fresh`), with the CFLAGS of "
                 "the environment, a compiler found by PATH, or `{flags}` in --build.",
             )
+        return found
 
     def _lack_of_marks(self, flags: BuildFlags) -> str | None:
         lacking = self._lacking(flags)
@@ -236,8 +238,7 @@ class Loop:
 
     def _build_once_more(self) -> None:
         """Raises InputError if it fails, or changes no code."""
-        flags = self._flags.training
-        fault = self._builder.build(flags, lambda: self._lack_of_marks(flags) or self._loss())
+        fault = self._build_checked(self._flags.training, self._loss)
         if same_code(self.binary, self._work.unprofiled):
             lost = self._lost()
             why = "" if lost in (None, _FLAGS) else f", which loses to the build's own {lost}"

@@ -160,11 +160,13 @@ def test_what_is_measured_against_is_the_plain_build(
     assert again.counted == plain.counted
 
 
+@pytest.mark.parametrize("training_flags", [(), ("-O1",)], ids=["shipped", "training"])
 def test_a_build_without_the_probes_that_were_asked_for_is_refused(
-    loop: MakeLoop, tool: Callable[[str], str]
+    loop: MakeLoop, tool: Callable[[str], str], training_flags: tuple[str, ...]
 ) -> None:
+    build = f"{tool('clang-22')} -O2 -g interp.c -o app"
     with pytest.raises(InputError, match="has no pseudo probes"):
-        loop(probes=True, build=f"{tool('clang-22')} -O2 -g interp.c -o app").run()
+        loop(probes=True, build=build, training_flags=training_flags).run()
 
 
 def test_a_training_build_is_recorded_and_only_that(loop: MakeLoop, said: list[str]) -> None:

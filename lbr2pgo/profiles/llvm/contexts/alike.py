@@ -40,9 +40,9 @@ def with_alike_apart(profile: ContextProfile) -> ContextProfile:
     is_inlined = has_samples[:-1] & has_samples[c.parent]
     entries = _entries(profile)
     inlined = np.flatnonzero(is_inlined)
-    is_alike = _run_alike(_with_calls(table, inlined, entries[inlined]), entries)
-    may_be = is_inlined & is_alike & ~_have_calls(table, is_inlined)
-    is_apart = _small(table, is_inlined, may_be)
+    told = _with_calls(table, inlined, entries[inlined])
+    may_be = _small(table, is_inlined, is_inlined & ~_have_calls(table, is_inlined))
+    is_apart = _small(table, is_inlined, may_be & _run_alike(told, entries, may_be))
     apart = np.flatnonzero(is_apart)
     contexts = replace(c, parent=np.where(is_apart, -1, c.parent))
     table = replace(_with_calls(table, apart, entries[apart]), contexts=contexts)
@@ -79,8 +79,8 @@ def _entries(profile: ContextProfile) -> U64:
     return np.where(profile.has_samples, np.maximum(c.head, at_first), np.uint64(0))
 
 
-def _run_alike(table: ProfileTable, entries: U64) -> Bools:
-    """(n,): which contexts run each location as often in a call as their function does.
+def _run_alike(table: ProfileTable, entries: U64, is_asked: Bools) -> Bools:
+    """(n,): which of some contexts run each location as often in a call as their function does.
 
     And call each function there as often, which tells targets of calls through pointers apart.
     """
@@ -94,13 +94,13 @@ def _run_alike(table: ProfileTable, entries: U64) -> Bools:
     by_function, sizes = np.argsort(function, kind="stable"), np.bincount(function, minlength=names)
     entered = np.zeros(names, np.uint64)
     add_at(entered, name, entries)
-    asked, offsets = np.flatnonzero(entries), offsets_of(sizes)
+    is_alike = is_asked & (entries > 0)
+    asked, offsets = np.flatnonzero(is_alike), offsets_of(sizes)
     context = np.repeat(asked, sizes[name[asked]])  # each place of its function, for each
     at = by_function[numbers_in(offsets[name[asked]], offsets[name[asked] + 1])]
     number = own.find_rows(context.astype(np.uint64), rows[at, 1], rows[at, 2])
     count = np.append(own.counts(), np.uint64(0))[number]
     differ = _differ(count, entries[context], counts[at], entered[name[context]])
-    is_alike = entries > 0
     is_alike[context[differ]] = False
     return is_alike
 
