@@ -15,6 +15,7 @@ from lbr2pgo.profiles.llvm.sample_profile import FunctionSamples, SampleProfile
 from lbr2pgo.profiles.llvm.vtable_counts import VtableCounts
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
 from lbr2pgo.support.dataclass import dataclass
+from lbr2pgo.support.distinct import begins
 from lbr2pgo.support.sums import add_at
 from lbr2pgo.support.texts import Texts
 
@@ -53,6 +54,11 @@ class Body:
     line: I64
     discriminator: I64
     count: U64
+
+    @property
+    def first_rows(self) -> I64:
+        """(k,): of each context that has any location, the row of its first one."""
+        return np.flatnonzero(begins(self.context))
 
 
 @dataclass(frozen=True, slots=True)

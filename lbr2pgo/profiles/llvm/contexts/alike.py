@@ -36,9 +36,7 @@ def with_alike_apart(profile: ContextProfile) -> ContextProfile:
     nothing else: the compiler is slow to inline what calls in a circle. Their callers call them.
     """
     table, c = profile.table, profile.table.contexts
-    has_samples = np.append(profile.has_samples, False)  # the last one: of no caller
-    is_inlined = has_samples[:-1] & has_samples[c.parent]
-    entries = _entries(profile)
+    is_inlined, entries = profile.is_inlined, _entries(profile)
     inlined = np.flatnonzero(is_inlined)
     told = _with_calls(table, inlined, entries[inlined])
     may_be = _small(table, is_inlined, is_inlined & ~_have_calls(table, is_inlined))
@@ -73,7 +71,7 @@ def _small(table: ProfileTable, is_inlined: Bools, may_be: Bools) -> Bools:
 def _entries(profile: ContextProfile) -> U64:
     """(n,): how often each context was entered; zero where nothing tells."""
     c, b = profile.table.contexts, profile.table.body
-    first = np.flatnonzero(np.diff(b.context, prepend=-1))  # lines are ordered
+    first = b.first_rows
     at_first = np.zeros(len(c), np.uint64)
     at_first[b.context[first]] = b.count[first]
     return np.where(profile.has_samples, np.maximum(c.head, at_first), np.uint64(0))

@@ -36,6 +36,13 @@ class ContextProfile:
         """How many contexts have samples."""
         return int(self.has_samples.sum())
 
+    @property
+    def is_inlined(self) -> Bools:
+        """(n,): which have samples and callers that have: they are to be inlined there."""
+        has_samples = np.append(self.has_samples, False)  # the last one: of no caller
+        is_inlined: Bools = self.has_samples & has_samples[self.table.contexts.parent]
+        return is_inlined
+
     def without_ambiguous(self) -> ContextProfile:
         """The same less functions that several may be of one name."""
         kept = self.has_samples & ~self.table.is_ambiguous

@@ -34,8 +34,7 @@ def nested(profile: ContextProfile) -> ProfileTable:
     LLVM: lib/ProfileData/SampleProf.cpp, ProfileConverter::convertCSProfiles.
     """
     table, c = profile.table, profile.table.contexts
-    has_samples = np.append(profile.has_samples, False)  # the last one: of no caller
-    is_inlined = has_samples[:-1] & has_samples[c.parent]
+    is_inlined = profile.is_inlined
     place, rows = _places(profile, is_inlined)
     line, discriminator = line_and_discriminator(rows[:, 1])
     lines, removed = _lines(table, place, is_inlined)
@@ -147,8 +146,8 @@ def with_own_copies(profile: ContextProfile) -> ContextProfile:
     ContextDuplicatedIntoBase; llvm-profgen gives all of them to their functions or none, by
     --generate-merged-base-profiles).
     """
-    c, has_samples = profile.table.contexts, np.append(profile.has_samples, False)
-    is_new = has_samples[:-1] & has_samples[c.parent] & (profile.attributes & WAS_INLINED == 0)
+    c = profile.table.contexts
+    is_new = profile.is_inlined & (profile.attributes & WAS_INLINED == 0)
     original, parent = _subtrees(c.parent, profile.has_samples, np.flatnonzero(is_new))
     stands_alone = parent < 0
     attributes = profile.attributes | np.where(is_new, DUPLICATED_INTO_BASE, 0).astype(np.uint8)

@@ -92,7 +92,7 @@ def _trie(profile: ContextProfile) -> ContextTrie:
     size = len(c) + 1
     location = location_of(table.body.line, table.body.discriminator)
     first_line, first_count = np.full(size, NO_LINE), np.zeros(size, np.uint64)
-    first = np.flatnonzero(np.diff(table.body.context, prepend=-1))  # lines are ordered
+    first = table.body.first_rows
     first_line[table.body.context[first] + 1] = location[first]
     first_count[table.body.context[first] + 1] = table.body.count[first]
     trie = ContextTrie(

@@ -137,10 +137,7 @@ def test_a_function_grows_to_its_limit_with_what_is_called_most() -> None:
         node.samples = Samples(count, count, 0, {})
         nodes.append(node)
     taken = marked(nodes, 0, [50, 290])
-    assert [node.location for node, is_taken in zip(nodes, taken, strict=True) if is_taken] == [
-        2,
-        3,
-    ]
+    assert [nodes[row].location for row in np.flatnonzero(taken)] == [2, 3]
 
 
 @pytest.mark.parametrize(
