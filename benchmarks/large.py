@@ -37,6 +37,7 @@ from large_programs import PACKAGES, PROGRAMS, Large
 from part_builds import PartBuild
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 
+from lbr2pgo.pgo.flags import OVERWRITTEN
 from lbr2pgo.pgo.measure import Candidate, count, count_exactly, text_size
 from lbr2pgo.pgo.results import share_saved
 from lbr2pgo.pgo.thread_locals import inlined_wrappers
@@ -47,8 +48,6 @@ WHOLE = "whole"
 PERIOD = 499
 """Taken branches from sample to sample."""
 UNPROBED = "-fno-pseudo-probe-for-profiling"
-OVERWRITTEN = "-mllvm", "-overwrite-existing-weights"
-"""What samples tell of a branch, and not what `__builtin_expect` does, which clang prefers."""
 
 
 @dataclass(frozen=True, slots=True)

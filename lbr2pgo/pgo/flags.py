@@ -36,6 +36,14 @@ _COMPILERS = dict(zip(COMPILERS, (_CLANG, _GCC), strict=True))
 
 PROBES = ("-fpseudo-probe-for-profiling",)
 """So that samples find the blocks that they were compiled from (the same; both builds need it)."""
+OVERWRITTEN = ("-Xclang", "-mllvm", "-Xclang", "-overwrite-existing-weights")
+"""So that samples tell of a branch what they saw, and not the source what it expects.
+
+Else clang keeps what `__builtin_expect` and `[[likely]]` say (llvm/lib/Transforms/IPO/
+SampleProfile.cpp, SampleProfileLoader::generateMDProfMetadata), which a profile of counters
+replaces. It pays by probes: docs/notes/contexts.md, "Large programs". Without -Xclang, ccache 4.7
+takes it for an -o, and clang warns where CFLAGS reach the linker.
+"""
 UNPROBED = ("-mllvm=-sample-profile-remove-probe",)
 """So that none are left once the profile is read; nothing can be told by them afterwards.
 
@@ -180,8 +188,9 @@ def profile_flags(profile: Path, wanted: WantedFlags) -> BuildFlags:
     """Of the build that uses a profile; builds run anywhere, so its path is absolute."""
     option = _USE_COUNTS if wanted.counts else _COMPILERS[wanted.compiler].use_profile
     use = f"{option}={profile.resolve()}"
+    over = OVERWRITTEN if wanted.probes else ()
     dropped = UNPROBED if wanted.probes and (wanted.propeller or wanted.unrelaxed) else ()
-    return BuildFlags((*_found(wanted), use, *dropped, *wanted.use), _linked(wanted))
+    return BuildFlags((*_found(wanted), use, *over, *dropped, *wanted.use), _linked(wanted))
 
 
 def with_remarks(flags: BuildFlags) -> BuildFlags:

@@ -11,7 +11,9 @@ ToldBy = Literal["lines", "probes", "contexts", "instrumented"]
 
 Layout = Literal["", "bolt", "propeller"]
 Recorded = Literal["exact", "both", "again"]
-Used = Literal["hot", "cold", "accurate", "late", "eager", "overwritten", "unprobed", "ext-tsp"]
+Used = Literal[
+    "hot", "cold", "accurate", "late", "eager", "overwritten", "expected", "unprobed", "ext-tsp"
+]
 Refined = Recorded | Used
 
 _RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
@@ -22,6 +24,7 @@ USED: dict[Used, tuple[str, ...]] = {
     "late": ("-mllvm=-disable-sample-loader-inlining",),
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
     "overwritten": ("-mllvm=-overwrite-existing-weights",),
+    "expected": ("-mllvm=-overwrite-existing-weights=false",),
     "unprobed": ("-mllvm=-sample-profile-remove-probe",),
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
@@ -30,8 +33,8 @@ USED: dict[Used, tuple[str, ...]] = {
 Where nothing is inlined by the profile as it is read, clang's inliner does it later, of simplified
 code. Of eager inlining and the blocks' order, LLVM takes one way for profiles of probes, and
 another one for lines (llvm/lib/Transforms/IPO/SampleProfile.cpp,
-SampleProfileLoader::doInitialization). What sources expect of branches it keeps, and probes, which
-keep comparisons apart, unless told otherwise.
+SampleProfileLoader::doInitialization). So it is with what sources expect of branches, see
+`flags.OVERWRITTEN`. It keeps probes, which keep comparisons apart, unless told otherwise.
 """
 
 
@@ -85,7 +88,7 @@ class ProfileKind:
         """The same kind by whatever may refine it, where that is to be laid out so.
 
         >>> ["".join(each.refined) for each in ProfileKind("probes").refinements("propeller")]
-        ['exact', 'hot', 'cold', 'accurate', 'late', 'eager', 'overwritten', 'unprobed']
+        ['exact', 'hot', 'cold', 'accurate', 'late', 'eager', 'expected', 'unprobed']
         """
         cant = set[Refined]()
         if not self.training:
@@ -93,11 +96,11 @@ class ProfileKind:
         if self.told_by == "contexts":
             cant |= {"exact", "again", "eager"}
         if self.has_probes:
-            cant.add("ext-tsp")
+            cant |= {"overwritten", "ext-tsp"}
             if not keeps_probes(layout):
                 cant.add("again")
         else:
-            cant |= {"eager", "unprobed"}
+            cant |= {"eager", "expected", "unprobed"}
         ways = (*_RECORDED, *USED)
         return [replace(self, refined=(each,)) for each in ways if each not in cant]
 

@@ -12,6 +12,7 @@ from builders.fixtures import ROOT, Run, Tool
 
 from lbr2pgo.pgo.flags import (
     KEPT_CALLS,
+    OVERWRITTEN,
     PROBES,
     UNPROBED,
     UNRELAXED,
@@ -24,6 +25,7 @@ from lbr2pgo.pgo.flags import (
     profile_flags,
     training_flags,
 )
+from lbr2pgo.pgo.kinds import USED
 from lbr2pgo.program.code.instructions import Kind
 from lbr2pgo.program.program import Program
 
@@ -68,11 +70,11 @@ def test_every_build_has_probes_and_only_the_recorded_one_frame_pointers_and_mor
 
 
 def test_the_recorded_build_alone_keeps_calls_that_are_alike_apart() -> None:
-    wanted = WantedFlags(probes=True, training=("-O1",))
-    assert set(KEPT_CALLS) < set(training_flags(wanted).compile)
-    assert not set(KEPT_CALLS) & set(plain_flags(wanted).compile)
-    assert not set(KEPT_CALLS) & set(profile_flags(Path("a.prof"), wanted).compile)
-    assert not set(KEPT_CALLS) & set(training_flags(replace(wanted, probes=False)).compile)
+    wanted, kept = WantedFlags(probes=True, training=("-O1",)), set(KEPT_CALLS) - {"-mllvm"}
+    assert kept < set(training_flags(wanted).compile)
+    assert not kept & set(plain_flags(wanted).compile)
+    assert not kept & set(profile_flags(Path("a.prof"), wanted).compile)
+    assert not kept & set(training_flags(replace(wanted, probes=False)).compile)
 
 
 @pytest.mark.parametrize("level", ["-O1", "-O2"])
@@ -93,12 +95,58 @@ def test_calls_that_are_kept_apart_have_probes(
     assert found == [(5, 3), (9, 0)]
 
 
+def test_samples_of_probes_alone_tell_over_what_the_source_expects() -> None:
+    wanted, profile = WantedFlags(probes=True), Path("a.prof")
+    assert set(OVERWRITTEN) < set(profile_flags(profile, wanted).compile)
+    others = WantedFlags(), WantedFlags("gcc"), WantedFlags(counts=Path("counts"))
+    for flags in (plain_flags(wanted), *(profile_flags(profile, each) for each in others)):
+        assert not set(OVERWRITTEN) & set(flags.compile)
+
+
+@pytest.mark.parametrize(
+    ("flags", "weights"),
+    [
+        ((), '!"expected", i32 2000, i32 1'),
+        (OVERWRITTEN, "i32 3, i32 97"),
+        ((*OVERWRITTEN, *USED["expected"]), '!"expected", i32 2000, i32 1'),
+    ],
+)
+def test_clang_takes_the_samples_or_what_is_expected(
+    flags: tuple[str, ...], weights: str, tmp_path: Path, tool: Tool
+) -> None:
+    (tmp_path / "seldom.c").write_text(
+        "int one(void), two(void);\n"
+        "int seldom(int x) {\n"
+        "  if (__builtin_expect(x == 1, 1))\n"
+        "    return one();\n"
+        "  return two();\n"
+        "}\n"
+    )
+    (tmp_path / "prof").write_text("seldom:200:100\n 1: 100\n 2: 3 one:3\n 3: 97 two:97\n")
+    words = (
+        tool("clang-22"), "-O2", "-g1", "-fdebug-info-for-profiling", "-fprofile-sample-use=prof",
+        *flags, "-S", "-emit-llvm", "seldom.c", "-o", "-",
+    )  # fmt: skip
+    done = subprocess.run(words, cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert f'!{{!"branch_weights", {weights}}}' in done.stdout
+    assert done.stderr == ""
+
+
+def test_flags_for_clang_are_no_news_where_cflags_reach_the_linker(
+    tmp_path: Path, tool: Tool
+) -> None:
+    (tmp_path / "main.c").write_text("int main(void) { return 0; }\n")
+    cflags = *OVERWRITTEN, *KEPT_CALLS, "-Werror"
+    for words in (("-c", "main.c"), ("main.o", "-o", "main")):
+        subprocess.run([tool("clang-22"), *cflags, *words], cwd=tmp_path, check=True)
+
+
 def test_what_keeps_the_linker_from_relaxing_is_in_what_is_recorded() -> None:
     wanted = WantedFlags(probes=True, unrelaxed=True)
     for recorded in (plain_flags(wanted), training_flags(wanted)):
         assert set(UNRELAXED) < set(recorded.compile)
     built = profile_flags(Path("a.prof"), wanted)
-    assert not set(UNRELAXED) & set(built.compile)
+    assert not (set(UNRELAXED) - {"-mllvm"}) & set(built.compile)
     assert set(UNPROBED) < set(built.compile)
     assert plain_flags(replace(wanted, probes=False)) == plain_flags(WantedFlags())
 
