@@ -17,7 +17,7 @@ from builders.fixtures import Tool
 from builders.recordings import PIE, RECORDING, TESTBINS
 
 from lbr2pgo.cli.share import SHARE
-from lbr2pgo.pgo.flags import FRAME_POINTERS, KEPT_CALLS
+from lbr2pgo.pgo.flags import FRAME_POINTERS, KEPT_CALLS, OVERWRITTEN
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
 
@@ -93,8 +93,10 @@ def test_without_files_the_build_is_plain(evaluate, capfd) -> None:
 
 def test_probes_are_compiled_in_where_they_are_asked_for(evaluate) -> None:
     pgo, made, _ = evaluate("app.prof", probes=True)
-    assert "-fpseudo-probe-for-profiling" in pgo["copts"]
-    assert "-fpseudo-probe-for-profiling" not in made["copts"]
+    assert pgo["copts"][-6:-1] == ["-fpseudo-probe-for-profiling", *OVERWRITTEN]
+    assert not {"-fpseudo-probe-for-profiling", *OVERWRITTEN} & set(made["copts"])
+    pgo, made, _ = evaluate(probes=True)
+    assert not set(OVERWRITTEN) & set(pgo["copts"])
 
 
 def test_gcc_is_given_flags_of_its_own(evaluate) -> None:

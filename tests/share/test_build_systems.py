@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lbr2pgo.pgo.flags import OVERWRITTEN
 from lbr2pgo.pgo.training import Training, make_profiles, record_all
 from lbr2pgo.profiles.afdo import afdo
 from lbr2pgo.profiles.afdo.afdo import GccProfile
@@ -85,6 +86,12 @@ def framed_functions(program: Path) -> int:
     return (Image.open(program).section_data(".text") or b"").count(bytes.fromhex("554889e5"))
 
 
+def commands(done, program) -> str:
+    """What the build said, and what Ninja runs for it, which tells what CMake does not."""
+    ninja = program.parent.glob("build.ninja")
+    return "".join((done.text, *(file.read_text() for file in ninja))).replace("'", "")
+
+
 @pytest.mark.parametrize("build_system", BUILD_SYSTEMS)
 def test_a_training_build_lies_apart_and_its_profile_is_used(project, build_system, tmp_path):
     app = project(build_system, probes=True)
@@ -98,10 +105,8 @@ def test_a_training_build_lies_apart_and_its_profile_is_used(project, build_syst
     assert checksum(app.trained) == result
     frames = [framed_functions(each) for each in (app.app, app.trained)]
     assert frames[0] < frames[1]
-    ninja = app.trained.parent.glob("build.ninja")  # tells commands that CMake does not
-    said = [built.text, *(file.read_text() for file in ninja)]
     kept = "-mllvm -enable-tail-merge=0 -mllvm -simplifycfg-sink-common=0 -O1"
-    assert any(kept in text.replace("'", "") for text in said)
+    assert kept in commands(built, app.trained)
     (app.folder / "app.fdata").unlink()
     recording = tmp_path / "training.data"
     training = Training((f"{app.trained} 2",), 1009, emulate=True, call_graph=True)
@@ -120,6 +125,7 @@ def test_probes_are_built_recorded_and_used(project, build_system, tmp_path):
     app = project(build_system, probes=True)
     first = app.build()
     assert first.code == 0, first.text
+    unprofiled = commands(first, app.app)
     plain, result = app.app.read_bytes(), checksum(app.app)
     recording = tmp_path / "probed.data"
     record_all(Training((f"{app.app} 2",), 1009, emulate=True), recording, print)
@@ -128,6 +134,9 @@ def test_probes_are_built_recorded_and_used(project, build_system, tmp_path):
     assert second.code == 0, second.text
     (line,) = [line for line in second.said("lbr2pgo: ") if "app.prof" in line]
     assert ": fits " in line
+    assert [" ".join(OVERWRITTEN) in text for text in (unprofiled, commands(second, app.app))] == [
+        False, True
+    ]  # fmt: skip
     assert app.app.read_bytes() != plain
     assert checksum(app.app) == result
 

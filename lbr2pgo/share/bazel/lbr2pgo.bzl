@@ -44,7 +44,9 @@ _FRAME_POINTERS = [
     "-fno-optimize-sibling-calls",
 ]
 
-# With probes: so that calls which are alike stay apart, each with its own.
+# With probes: so that samples tell of branches, not what the source expects; and in training builds,
+# so that calls which are alike stay apart, each with its own.
+_OVERWRITTEN = ["-Xclang", "-mllvm", "-Xclang", "-overwrite-existing-weights"]
 _KEPT_CALLS = ["-mllvm", "-enable-tail-merge=0", "-mllvm", "-simplifycfg-sink-common=0"]
 
 _ENDINGS = {
@@ -201,7 +203,8 @@ def lbr2pgo_profile(name, profile = None, recordings = [], recorded = None, prob
         _carry(name = carried + "_carry", profile = found, sources = carry, min_carried = min_carried, out = carried)
         found = carried
     flag = "-fauto-profile" if is_gcc else "-fprofile-sample-use"
-    use = ["{}=$(location {})".format(flag, found)] if found else []
+    over = _OVERWRITTEN if probes and not is_gcc else []
+    use = over + ["{}=$(location {})".format(flag, found)] if found else []
     lines = ["-g1"] if is_gcc else ["-g1", "-fdebug-info-for-profiling"]
     numbered = ["-fpseudo-probe-for-profiling"] if probes else []
     training = name + "_training"

@@ -123,7 +123,9 @@ _lbr2pgo-carry = $(info $(shell $(LBR2PGO) carry --committed $1 -o $1.carried \
 
 # What any build needs whose samples shall find their lines; nothing if the compiler is too old.
 _lbr2pgo-debug := -g1 -fdebug-info-for-profiling $(if $(LBR2PGO_PROBES),-fpseudo-probe-for-profiling)
-_lbr2pgo-use := -fprofile-sample-use
+# With probes, samples tell of branches, not what the source expects.
+_lbr2pgo-use := $(if \
+    $(LBR2PGO_PROBES),-Xclang -mllvm -Xclang -overwrite-existing-weights) -fprofile-sample-use
 _lbr2pgo-form := --llvm
 _lbr2pgo-refuses = $(shell $(LBR2PGO_COMPILER) $1 -x c -fsyntax-only /dev/null 2>&1)
 # Both take -fno-auto-profile; what follows it is clang's own.
