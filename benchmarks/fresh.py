@@ -1,11 +1,11 @@
 """What `lbr2pgo pgo` has of instrumentation's gain, on programs that nobody had looked at before.
 
-``python benchmarks/fresh.py [--group met3] FOLDER [--program NAME...] [--no-times]``
+``python benchmarks/fresh.py [--group met4] FOLDER [--program NAME...] [--no-times]``
 
 The rule for the group is in `programs_fresh.py`, which is replaced for each release: rules of `pgo`
 that are made after looking at its programs make them ones that were met, which are those of
-`programs_met.py`, `programs_met2.py` and `programs_met3.py`. They and their inputs are written down
-before the first of them is profiled, and none is left out for its result.
+`programs_met.py` and `programs_met2.py` to `programs_met4.py`. They and their inputs are written
+down before the first of them is profiled, and none is left out for its result.
 
 Each is built three times at -O2 by clang 22: plainly, with the counters of an instrumented build,
 and by `lbr2pgo pgo` as it is if it is told nothing (what it would measure is left out). Both learn
@@ -39,6 +39,7 @@ from programs_fresh import FRESH
 from programs_met import MET
 from programs_met2 import MET2
 from programs_met3 import MET3
+from programs_met4 import MET4
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 
 from lbr2pgo.pgo.measure import Candidate, Measured, text_size, user_time
@@ -68,7 +69,7 @@ app: {objects}
 %.o: %.cxx
 \t$(COMPILE.cc) -o $@ $<
 """
-GROUPS = {"fresh": FRESH, "met": MET, "met2": MET2, "met3": MET3}
+GROUPS = {"fresh": FRESH, "met": MET, "met2": MET2, "met3": MET3, "met4": MET4}
 MAKE = f"make -B -j{len(os.sched_getaffinity(0))}"
 
 

@@ -100,4 +100,4 @@ def test_programs_are_of_packages_that_are_fetched_and_of_one_group(fresh: Any) 
             source.split("/")[0] for each in group.programs for source in each.sources
         } <= fetched
     names = [program.name for group in fresh.GROUPS.values() for program in group.programs]
-    assert len(names) == len(set(names)) == 32
+    assert len(names) == len(set(names)) == 40

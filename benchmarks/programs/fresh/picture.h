@@ -13,7 +13,7 @@ static int load(const char *name, Picture *out) {
     if (!file || fscanf(file, "P6 %u %u 255", &out->width, &out->height) != 2)
         return 0;
     size_t size = (size_t)out->width * out->height * 3;
-    out->pixels = malloc(size);
+    out->pixels = (unsigned char *)malloc(size);
     int is_whole = getc(file) != EOF && fread(out->pixels, 1, size, file) == size;
     return fclose(file) == 0 && is_whole;
 }

@@ -1,0 +1,1 @@
+#include "unistr.in.h"

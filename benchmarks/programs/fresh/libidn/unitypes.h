@@ -1,0 +1,1 @@
+#include "unitypes.in.h"
