@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
-from lbr2pgo.pgo.flags import KEPT_CALLS, PROBES, UNPROBED, UNRELAXED
+from lbr2pgo.pgo.flags import KEPT_CALLS, PROBES, UNRELAXED
 from lbr2pgo.pgo.kinds import USED
 from lbr2pgo.recorders.guest import find_guest
 
@@ -37,20 +37,18 @@ KINDS = tuple(
     for told_by in ("lines", "probes", "contexts")
 )
 """What profiles are told by, and the flags of the build that is recorded for them."""
-REFINED: dict[str, tuple[str, ...]] = {
-    "exact": (),
-    "unprobed": UNPROBED,
-    **USED,
-}
+REFINED: dict[str, tuple[str, ...]] = {"exact": (), **USED}
 """How some of their profiles are made or used: the end of a build's name, and its flags."""
 REFINEMENTS = (
     "probes-O1-unprobed", "probes-O1-eager", "probes-O1-eager-unprobed", "contexts-O1-unprobed",
     "probes-O1-exact", "probes-O1-exact-eager", "probes-O1-exact-eager-unprobed",
     "lines-O1-ext-tsp", "contexts-O1-late",
 )  # fmt: skip
+OVERWRITTEN = tuple(f"{kind}-overwritten" for kind in KINDS[3:6])
+"""As `lbr2pgo pgo` uses them, but for lines."""
 PLAIN, INSTRUMENTED = "plain", "instrumented"
 BUILDS = (
-    PLAIN, *KINDS, *REFINEMENTS, INSTRUMENTED,
+    PLAIN, *KINDS, *REFINEMENTS, *OVERWRITTEN, INSTRUMENTED,
     *(f"{base}+bolt" for base in (PLAIN, *KINDS[:6], *REFINEMENTS, INSTRUMENTED)),
     *(f"{base}+propeller" for base in (PLAIN, "lines", "lines-O1", *REFINEMENTS, INSTRUMENTED)),
     "gcc", "gcc-afdo",

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from lbr2pgo.pgo.flags import OVERWRITTEN, UNPROBED
+
 ToldBy = Literal["lines", "probes", "contexts", "instrumented"]
 """Source lines, pseudo probes, or these by calling context; or counters in the program."""
 
@@ -23,9 +25,9 @@ USED: dict[Used, tuple[str, ...]] = {
     "accurate": ("-fprofile-sample-accurate",),
     "late": ("-mllvm=-disable-sample-loader-inlining",),
     "eager": ("-mllvm=-sample-profile-prioritized-inline=false",),
-    "overwritten": ("-mllvm=-overwrite-existing-weights",),
+    "overwritten": OVERWRITTEN,
     "expected": ("-mllvm=-overwrite-existing-weights=false",),
-    "unprobed": ("-mllvm=-sample-profile-remove-probe",),
+    "unprobed": UNPROBED,
     "ext-tsp": ("-mllvm=-enable-ext-tsp-block-placement",),
 }
 """What pays in some programs: other recordings, or flags; figures in docs/notes/which-profile.md.
