@@ -13,9 +13,18 @@ from lbr2pgo.model.compat import (
     THIN_COPIES,
 )
 from lbr2pgo.model.waterfall import Reason, Step
+from lbr2pgo.profiles.llvm.lacks import (
+    COMPILE_WITH_PROBES,
+    NO_LOCATION,
+    NO_PROBE,
+    NOTHING_TO_COMPILE,
+    REASONS,
+    Lack,
+    tallied,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from lbr2pgo.evidence.collector import Finding
     from lbr2pgo.model.context_counts import ContextCounts
@@ -38,6 +47,12 @@ _NO_CALL_LOCATION = Reason(
     "called from code without a source location",
     "build all code with -g (or -g1) and -fdebug-info-for-profiling",
 )
+_NO_CALL = {Lack.PLACE: "no_call_location"}
+_NO_CALL_PROBE = {
+    Lack.PLACE: "no_call_probe",
+    Lack.PROBES: "no_caller_probes",
+    Lack.SOURCE: "no_caller_source",
+}
 STEPS = (
     *UNWINDING,
     Step(
@@ -54,7 +69,11 @@ STEPS = (
                 "-simplifycfg-sink-common=0: merged calls have none; innermost callers are known",
             ),
             "no_caller_probes": Reason(
-                "called from functions without pseudo probes", "build all code with probes"
+                "called from functions of files compiled without pseudo probes", COMPILE_WITH_PROBES
+            ),
+            "no_caller_source": Reason(
+                "called from code without debug information, as of the C library",
+                f"{NOTHING_TO_COMPILE}; innermost callers are known",
             ),
         },
     ),
@@ -64,12 +83,7 @@ STEPS = (
         "fall-throughs",
         "context_runs",
         {
-            "no_location": Reason(
-                "without a source location",
-                "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped "
-                "binary",
-            ),
-            "no_probes": Reason("in functions without pseudo probes", "build all code with probes"),
+            **REASONS,
             "no_call_location": Reason(
                 f"{_NO_CALL_LOCATION.title} (--compat llvm-profgen)",
                 "leave out --compat: their innermost callers are known",
@@ -100,21 +114,32 @@ def tallies(work: Work, *, by_probes: bool) -> Mapping[str, int]:
     """Of all steps."""
     counts = unwound(work)
     lost, is_dropped = _lost(work, by_probes=by_probes)
-    is_nowhere, is_cut, is_foreign = lost
     runs = counts.runs.count
     total, behind = counts.tallies["context_runs"], counts.tallies["context_callers/behind_broken"]
-    located = int(runs[~is_nowhere & ~is_dropped].sum())
-    lacking = ("no_call_probe", "no_probes") if by_probes else ("no_call_location", "no_location")
+    located = int(runs[~lost.is_nowhere & ~is_dropped].sum())
+    of_callers, of_runs = (_NO_CALL_PROBE, NO_PROBE) if by_probes else (_NO_CALL, NO_LOCATION)
     return {
         **counts.tallies,
-        "context_callers": total - behind - int(runs[is_cut].sum()),
-        f"context_callers/{lacking[0]}": int(runs[is_cut & ~is_foreign].sum()),
-        "context_callers/no_caller_probes": int(runs[is_foreign].sum()),
+        "context_callers": total - behind - int(runs[lost.is_cut].sum()),
+        **tallied("context_callers", of_callers, lost.cut, runs),
         "context_located": located,
-        f"context_located/{lacking[1]}": int(runs[is_nowhere].sum()),
-        "context_located/no_call_location": int(runs[~is_nowhere & is_dropped].sum()),
+        **tallied("context_located", of_runs, lost.nowhere, runs),
+        "context_located/no_call_location": int(runs[~lost.is_nowhere & is_dropped].sum()),
         "llvm_context_runs": located,
     }
+
+
+def notes(work: Work) -> Iterator[str]:
+    """Which functions could have probes, but were compiled without."""
+    import numpy as np
+
+    from lbr2pgo.profiles.llvm.unprobed import unprobed_functions
+
+    runs, lost = unwound(work).runs, _contexts(work, by_probes=True).lost()
+    ran, called = lost.nowhere == Lack.PROBES, lost.cut == Lack.PROBES
+    addresses = np.concatenate((runs.start[ran], lost.call[called]))
+    count = np.concatenate((runs.count[ran], runs.count[called]))
+    return unprobed_functions(addresses, count, work.debug)
 
 
 def located_runs(work: Work, *, by_probes: bool) -> tuple[PlacedAddresses, U64]:

@@ -144,7 +144,9 @@ class LlvmOutput(Output):
 
             table = with_vtables(table, work)
         says_density = not work.found.is_inferred  # else counts are no samples
-        return self._writing(table, work, tallies, by_probes=by_probes, says_density=says_density)
+        return self._writing(
+            table, work, tallies, found.notes, by_probes=by_probes, says_density=says_density
+        )
 
     def _made_by_context(self, work: Work, *, by_probes: bool) -> Callable[[], Written]:
         from lbr2pgo.profiles.llvm import context_forms
@@ -160,15 +162,16 @@ class LlvmOutput(Output):
             _count_lost(tallies, "llvm_context_runs", *runs, work)
         if not len(profile):
             raise _nothing(tallies, by_probes=by_probes)
-        return self._writing(profile, work, tallies, by_probes=by_probes, says_density=True)
+        notes = tuple(context_forms.notes(work)) if by_probes else ()
+        return self._writing(profile, work, tallies, notes, by_probes=by_probes, says_density=True)
 
     def _writing(
         self, made: ProfileTable | ContextProfile, work: Work, tallies: Mapping[str, int],
-        *, by_probes: bool, says_density: bool,
+        notes: tuple[str, ...], *, by_probes: bool, says_density: bool,
     ) -> Callable[[], Written]:  # fmt: skip
         """What writes a profile that was made, and may say how dense it is."""
         symbols = self._symbols(work, by_probes=by_probes)
-        notes = tuple(_notes(work, by_probes=by_probes))
+        notes = (*notes, *_notes(work, by_probes=by_probes))
 
         def write() -> Written:
             with work.writing("sample profile"):

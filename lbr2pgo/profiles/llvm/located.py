@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lbr2pgo.model.waterfall import Reason, Step
+from lbr2pgo.model.waterfall import Step
+from lbr2pgo.profiles.llvm.lacks import NO_PROBE, REASONS, Lack, tallied
 from lbr2pgo.profiles.work import Work
 from lbr2pgo.support.dataclass import dataclass
 
@@ -17,16 +18,7 @@ LOCATED = Step(
     "attributed to a source location",
     "fall-throughs",
     "runs_in_function",
-    {
-        "no_location": Reason(
-            "without a source location",
-            "build with -g (or -g1) and -fdebug-info-for-profiling, and give the unstripped binary",
-        ),
-        "no_probes": Reason(
-            "in functions without pseudo probes",
-            "build all code with -fpseudo-probe-for-profiling, and give the unstripped binary",
-        ),
-    },
+    REASONS,
 )
 
 
@@ -38,6 +30,8 @@ class Correlated:
     tallies: dict[str, int]
     is_located: Bools
     """(r,): the judged fall-throughs that have a location."""
+    notes: tuple[str, ...] = ()
+    """What could have one, but was compiled without."""
 
 
 def correlated(work: Work) -> Correlated:
@@ -46,7 +40,9 @@ def correlated(work: Work) -> Correlated:
 
     with work.timings.stage("correlate"):
         table, is_located = profile_table(work.flow, work.program, work.debug, work.compat)
-    return Correlated(table, _tallies(work, is_located, "no_location"), is_located)
+    found, lost = located_runs(work, is_located)
+    tallies = {"runs_located": found, "runs_located/no_location": lost}
+    return Correlated(table, tallies, is_located)
 
 
 def probed(work: Work) -> Correlated:
@@ -55,12 +51,24 @@ def probed(work: Work) -> Correlated:
 
     with work.timings.stage("look up probes"):
         table, is_located = probe_profile(work.flow, work.program, work.debug, work.compat)
-    return Correlated(table, _tallies(work, is_located, "no_probes"), is_located)
+    return Correlated(table, *_probed(work, is_located))
 
 
-def _tallies(work: Work, is_located: Bools, otherwise: str) -> dict[str, int]:
-    found, lost = located_runs(work, is_located)
-    return {"runs_located": found, f"runs_located/{otherwise}": lost}
+def _probed(work: Work, is_located: Bools) -> tuple[dict[str, int], Bools, tuple[str, ...]]:
+    """The other columns of `Correlated`, of runs that are in functions with probes."""
+    import numpy as np
+
+    from lbr2pgo.profiles.llvm.unprobed import lacks, unprobed_functions
+
+    lost = np.flatnonzero(in_function(work) & ~is_located)
+    runs = work.flow.judged.runs
+    start, count = runs.start[lost], runs.count[lost]
+    lack = lacks(start, np.zeros(len(lost), np.bool_), work.debug, work.program.probes)
+    found, _ = located_runs(work, is_located)
+    tallies = {"runs_located": found, **tallied("runs_located", NO_PROBE, lack, count)}
+    could = lack == Lack.PROBES
+    notes = tuple(unprobed_functions(start[could], count[could], work.debug))
+    return tallies, is_located, notes
 
 
 def located_runs(work: Work, is_located: Bools) -> tuple[int, int]:

@@ -184,6 +184,15 @@ class DebugInfo:
             return [None] * len(addresses)
         return self._symbolizer.unit_names(np.ascontiguousarray(addresses, np.uint64))
 
+    def units(self, addresses: PlacedAddresses) -> I64:
+        """The number of the compile unit of each of (n,) placed addresses, -1 where there is none.
+
+        It tells units apart, of which several may have one name.
+        """
+        if not self.present:
+            return np.full(len(addresses), -1)
+        return self._symbolizer.units(np.ascontiguousarray(addresses, np.uint64))
+
     def origins(self, addresses: PlacedAddresses) -> dict[str, Origin]:
         """What is said of the source files of placed addresses besides their names."""
         if not self.present:

@@ -261,13 +261,17 @@ class Symbolizer:
 
     def unit_names(self, addresses: ImageAddresses) -> list[str | None]:
         """See `DebugInfo.unit_names`."""
+        units: list[int] = self.units(addresses).tolist()
+        names = {u: self.dwarf.text(self.dwarf.units["name"][u]) for u in {*units} - {-1}}
+        return [names.get(unit) for unit in units]
+
+    def units(self, addresses: ImageAddresses) -> I64:
+        """See `DebugInfo.units`."""
         ascending, order = _in_order(addresses)
-        names: list[str | None] = [None] * len(addresses)
+        found = np.full(len(addresses), -1)
         for unit, rows in self._cover.by_unit(ascending):
-            name = self.dwarf.text(self.dwarf.units["name"][unit])
-            for row in order[rows].tolist():
-                names[row] = name
-        return names
+            found[order[rows]] = unit
+        return found
 
     def origins(self, addresses: ImageAddresses) -> dict[str, Origin]:
         """See `DebugInfo.origins`."""

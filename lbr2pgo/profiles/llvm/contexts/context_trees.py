@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from lbr2pgo.profiles.llvm.lacks import Lack
 from lbr2pgo.profiles.llvm.profile_table import depths
-from lbr2pgo.support.arrays import I64, U64, Bools
+from lbr2pgo.support.addresses import PlacedAddresses
+from lbr2pgo.support.arrays import I64, U8, U64, Bools
 
 if TYPE_CHECKING:
     from lbr2pgo.model.context_counts import Callers
@@ -19,12 +21,24 @@ _HALF, _FACTOR = np.uint64(32), np.uint64(33)
 class Lost(NamedTuple):
     """What contexts can't tell of runs; (r,) each."""
 
-    is_nowhere: Bools
-    """Without a place in the source, or a probe."""
-    is_cut: Bools
-    """Whose callers are not all known, since some call has none."""
-    is_foreign: Bools
-    """Of these, those called from functions in which nothing has any."""
+    nowhere: U8
+    """`Lack` of a place in the source, or of a probe."""
+    cut: U8
+    """The same of the innermost call that has none, above which callers are not known."""
+    call: PlacedAddresses
+    """Where that call is; 0 where all callers are known."""
+
+    @property
+    def is_nowhere(self) -> Bools:
+        """Which have no place."""
+        found: Bools = self.nowhere != Lack.NOTHING
+        return found
+
+    @property
+    def is_cut(self) -> Bools:
+        """Whose callers are not all known."""
+        found: Bools = self.cut != Lack.NOTHING
+        return found
 
 
 def levels(parent: I64) -> Iterator[I64]:
@@ -34,12 +48,21 @@ def levels(parent: I64) -> Iterator[I64]:
     yield from np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)
 
 
-def lack_callers(callers: Callers, is_unknown: Bools) -> Bools:
-    """Which call stacks (n,) hold an unknown call; that of the root is none."""
-    found = is_unknown.copy()
-    found[0] = False
+def cut_at(callers: Callers, is_unknown: Bools) -> I64:
+    """The node of the innermost unknown call of each call stack (n,); 0, the root, for none."""
+    found = np.where(is_unknown, np.arange(len(is_unknown)), 0)
     for level in levels(callers.parent):
-        found[level] |= found[np.maximum(callers.parent[level], 0)]
+        above = found[np.maximum(callers.parent[level], 0)]
+        found[level] = np.where(found[level] > 0, found[level], above)
+    return found
+
+
+def outermost(callers: Callers, is_such: Bools) -> Bools:
+    """Which calls (n,) are such, with all that are around them."""
+    found = is_such.copy()
+    found[0] = True
+    for level in levels(callers.parent):
+        found[level] &= found[np.maximum(callers.parent[level], 0)]
     return found
 
 

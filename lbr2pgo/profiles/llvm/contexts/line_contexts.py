@@ -18,7 +18,7 @@ from lbr2pgo.profiles.llvm.contexts._contexts import ContextKeys
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
-from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, lack_callers
+from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, cut_at
 from lbr2pgo.profiles.llvm.contexts.keys import (
     ContextShape,
     NamedContexts,
@@ -29,6 +29,7 @@ from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
 from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads
 from lbr2pgo.profiles.llvm.correlate import uses_fs_discriminators
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
+from lbr2pgo.profiles.llvm.lacks import Lack
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.source_places import (
     InlineContexts,
@@ -101,8 +102,12 @@ class LineContexts:
         first, last = (source.code.index_of(side) for side in (counts.runs.start, counts.runs.end))
         is_nowhere = before[last + 1] == before[first]
         is_unknown = source.place_at(counts.callers.call) < 0
-        is_cut = lack_callers(counts.callers, is_unknown)[counts.runs.node]
-        return Lost(is_nowhere, is_cut, np.zeros_like(is_cut))
+        node = cut_at(counts.callers, is_unknown)[counts.runs.node]
+        nowhere, cut = (
+            np.where(is_lacking, Lack.PLACE, Lack.NOTHING).astype(np.uint8)
+            for is_lacking in (is_nowhere, node > 0)
+        )
+        return Lost(nowhere, cut, counts.callers.call[node])
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are.

@@ -21,7 +21,7 @@ from lbr2pgo.profiles.llvm.contexts._contexts import INTO_UNKNOWN, CallPaths, Co
 from lbr2pgo.profiles.llvm.contexts._preinliner import WAS_INLINED, FunctionSizes
 from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile, ContextSamples
-from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, lack_callers, levels
+from lbr2pgo.profiles.llvm.contexts.context_trees import Lost, cut_at, levels, outermost
 from lbr2pgo.profiles.llvm.contexts.keys import MOST_FRAMES, ContextFrames, ContextShape
 from lbr2pgo.profiles.llvm.contexts.probed_runs import ProbedRuns, ProbeSlots, probed_runs
 from lbr2pgo.profiles.llvm.contexts.sizes import function_sizes, inlined_sizes
@@ -29,15 +29,18 @@ from lbr2pgo.profiles.llvm.contexts.tail_calls import TailCalls
 from lbr2pgo.profiles.llvm.contexts.vtable_contexts import ContextLoads, ProbedLoads, probed_loads
 from lbr2pgo.profiles.llvm.discriminators import probe_number
 from lbr2pgo.profiles.llvm.entry_calls import entries_at
+from lbr2pgo.profiles.llvm.lacks import Lack
 from lbr2pgo.profiles.llvm.probe_functions import names_by_probes, probed_functions, probes_of
+from lbr2pgo.profiles.llvm.probe_profile import is_probed
 from lbr2pgo.profiles.llvm.sample_names import guid
 from lbr2pgo.profiles.llvm.source_places import InlineContexts, places_of
+from lbr2pgo.profiles.llvm.unprobed import lacks
 from lbr2pgo.program.dwarf.debug_info import DebugInfo
 from lbr2pgo.program.program import Program
 from lbr2pgo.program.pseudo_probes import ENTRY_INDEX, InlineTree, ProbeKind
 from lbr2pgo.support.addresses import PlacedAddresses, placed_addresses
 from lbr2pgo.support.arrays import I64, U8, U64, Bools
-from lbr2pgo.support.distinct import among, distinct
+from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.intervals import numbers_in
 
 _AT_ONCE = 2048
@@ -118,19 +121,31 @@ class ProbeContexts:
             samples.mark(context, self._attributes(inline))
 
     def lost(self) -> Lost:
-        """Runs that have no probes, or were called by calls without one."""
+        """Runs that have no probes, or were called by calls without one.
+
+        Start code, which is around all that a static program runs, is no caller that is lost: of
+        other programs it is in another image.
+        """
         runs, callers = self._counts.runs, self._counts.callers
         first, _ = self._table.at(runs.start)
         _, past = self._table.at(runs.end)
-        is_unknown = self._table.call_at(callers.call) < 0
         named = np.cumsum(np.append(False, self._is_named[self._table.node]))
-        probed = distinct(self._function_at(self._table.address))
-        function = self._function_at(callers.call)
-        is_foreign = is_unknown & ~among(function, probed[probed >= 0])
-        is_cut, is_foreign = (
-            lack_callers(callers, at)[runs.node] for at in (is_unknown, is_foreign)
-        )
-        return Lost(named[first] == named[past], is_cut, is_foreign)
+        nowhere = self._lacks(runs.start, named[first] == named[past])
+        is_unknown = self._table.call_at(callers.call) < 0
+        is_unknown[0] = False
+        without = self._lacks(callers.call, is_unknown)
+        if self._debug.present:
+            without[outermost(callers, without == Lack.SOURCE)] = Lack.NOTHING
+        node = cut_at(callers, without != Lack.NOTHING)[runs.node]
+        return Lost(nowhere, without[node], callers.call[node])
+
+    def _lacks(self, addresses: PlacedAddresses, is_lacking: Bools) -> U8:
+        """`Lack` of those (n,) that lack a probe."""
+        found = np.full(len(addresses), Lack.NOTHING, np.uint8)
+        without = addresses[is_lacking]
+        is_in_probed = is_probed(self._known.functions, self._table.address, without)
+        found[is_lacking] = lacks(without, is_in_probed, self._debug, self._program.probes)
+        return found
 
     def sizes(self) -> FunctionSizes:
         """How large the functions are; those of which only probes are left have no bytes."""

@@ -11,8 +11,9 @@ from lbr2pgo.profiles.llvm.contexts.columns import location_of
 from lbr2pgo.profiles.llvm.contexts.context_trees import (
     breadth_first,
     call_hashes,
-    lack_callers,
+    cut_at,
     levels,
+    outermost,
 )
 from lbr2pgo.support.addresses import image_array
 
@@ -33,14 +34,18 @@ def test_each_level_has_the_children_of_the_one_before(parent: np.ndarray) -> No
 
 
 @given(PARENTS, st.data())
-def test_below_an_unknown_call_all_lack_callers(parent: np.ndarray, data: st.DataObject) -> None:
+def test_unknown_calls_are_told_by_the_innermost_and_from_the_outermost(
+    parent: np.ndarray, data: st.DataObject
+) -> None:
     below_root = np.append(-1, np.maximum(parent, 0)[: len(parent)])
     callers = Callers(below_root, image_array(range(len(below_root))))
     is_unknown = data.draw(st.lists(st.booleans(), min_size=len(callers), max_size=len(callers)))
-    expected: list[bool] = []
-    for node, above in enumerate(below_root.tolist()):
-        expected.append(node > 0 and (is_unknown[node] or expected[above]))
-    assert lack_callers(callers, np.array(is_unknown, np.bool_)).tolist() == expected
+    innermost, all_around = [0], [True]
+    for node, above in enumerate(below_root.tolist()[1:], 1):
+        innermost.append(node if is_unknown[node] else innermost[above])
+        all_around.append(is_unknown[node] and all_around[above])
+    assert cut_at(callers, np.array(is_unknown, np.bool_)).tolist() == innermost
+    assert outermost(callers, np.array(is_unknown, np.bool_)).tolist() == all_around
 
 
 @given(PARENTS, st.data())

@@ -29,6 +29,7 @@ from lbr2pgo.profiles.llvm.contexts.keys import ContextShape
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.contexts.probe_contexts import ProbeContexts
 from lbr2pgo.profiles.llvm.format import LlvmOutput
+from lbr2pgo.profiles.llvm.lacks import Lack
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.tables import taken
@@ -93,10 +94,12 @@ def test_a_program_without_probes_has_no_contexts(corpus: Corpus) -> None:
 
 def test_runs_without_probes_and_hidden_callers_are_told(probed_walk: Walk) -> None:
     contexts = probe_contexts(*probed_walk(1), as_llvm=False)
-    is_nowhere, is_cut, is_foreign = contexts.lost()
-    assert 0 < is_cut.sum() < len(is_cut) / 2
-    assert is_nowhere.sum() < len(is_nowhere) / 2
-    assert is_foreign.sum() == is_cut.sum()  # the C library's start is all that has no probes
+    lost = contexts.lost()
+    assert 0 < lost.is_cut.sum() < len(lost.cut) / 2
+    assert lost.is_nowhere.sum() < len(lost.nowhere) / 2
+    # The C library's start is all that has no probes.
+    assert {*lost.cut.tolist()} == {Lack.NOTHING, Lack.SOURCE}
+    assert np.array_equal(lost.call > 0, lost.is_cut)
 
 
 def test_a_call_that_lost_its_probe_is_not_one_of_code_without_probes(probed_walk: Walk) -> None:
@@ -106,7 +109,7 @@ def test_a_call_that_lost_its_probe_is_not_one_of_code_without_probes(probed_wal
     contexts._table = taken(table, ~(table.is_call & called))
     after = contexts.lost()
     assert after.is_cut.sum() > before.is_cut.sum()
-    assert np.array_equal(after.is_foreign, before.is_foreign)
+    assert (after.cut == Lack.PLACE).sum() == after.is_cut.sum() - before.is_cut.sum()
 
 
 @pytest.mark.parametrize("seed", range(4))
