@@ -43,8 +43,12 @@ class Variants:
         return work.file(kind.layout) if kind.layout else work.rebuilt
 
     def build_plain(self, tree: Path, ends: float | None) -> None:
-        """The build without a profile, for that by lines to go on with; ends as `build`."""
-        self._pgo(SHIPPED[0], tree, "build", "build", ends)
+        """The build without a profile, for that by lines to go on with; ends as `build`.
+
+        Others are compared with it, so it has not even the block map that Propeller wants.
+        """
+        plainly = Variants(replace(self._loop, propeller=False, clone_paths=False), self._training)
+        plainly._pgo(SHIPPED[0], tree, "build", "build", ends)
 
     def build(self, kind: ProfileKind, tree: Path, ends: float | None) -> None:
         """Train and build with the profile, or lay out what that gave.

@@ -25,6 +25,8 @@ from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import SayOver, Title
 from lbr2pgo.pgo.timing import NOT_TIMED, Rounds
 from lbr2pgo.pgo.training import Training
+from lbr2pgo.program.block_map import has_block_map
+from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
 
 INTERP = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
@@ -487,6 +489,21 @@ def test_kinds_that_fail_are_left_out_with_their_reasons_and_the_rest_is_tried(
     assert failed.keys() == {"probes", "contexts"}
     assert all("the training run failed with exit code 3" in why for why in failed.values())
     assert {PLAIN, "lines", "lines-cold"} <= set(search.results.costs)
+
+
+def test_builds_are_compared_with_one_that_has_nothing_of_propeller(
+    tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(INTERP, tmp_path)
+    given = options()
+    search = Search(replace(given, loop=replace(given.loop, propeller=True)), *SILENT)
+    search._build_plain()
+    lines = ProfileKind("lines")
+    search._go_through([lines, replace(lines, layout="propeller")], Trees(tmp_path, tmp_path, 1))
+    assert search.left_out == {}
+    assert not has_block_map(Image.open(search.variants.plain))
 
 
 def test_a_start_is_judged_by_no_search() -> None:
