@@ -27,6 +27,11 @@ class Grade(Enum):
     OTHER_PROGRAM = "another program's profile"
 
     @property
+    def is_worth_using(self) -> bool:
+        """Whether something is to be made of the profile."""
+        return self in (Grade.GOOD, Grade.FAIR)
+
+    @property
     def is_wrong(self) -> bool:
         """Whether the profile does not belong to the program."""
         return self in _WRONG.values()
@@ -57,10 +62,16 @@ _UNPLACED = Remark(
 )
 
 
+def weakest(remarks: Sequence[Remark]) -> Remark | None:
+    """What is worst of a profile, the first of several; None where there is nothing to say."""
+    order = list(Grade)
+    return max(remarks, key=lambda remark: order.index(remark.grade), default=None)
+
+
 def whole(remarks: Sequence[Remark]) -> Grade:
     """The verdict on a profile: that on its weakest side."""
-    order = list(Grade)
-    return max((remark.grade for remark in remarks), key=order.index, default=Grade.BAD)
+    remark = weakest(remarks)
+    return Grade.BAD if remark is None else remark.grade
 
 
 @dataclass(frozen=True, slots=True)

@@ -323,7 +323,9 @@ class Loop:
         if not self.options.propeller:
             return
         work, recording = self._work, self._work.propeller_recording
-        self._trainer.record_newest(recording)
+        work.propelled.unlink(missing_ok=True)  # of an earlier loop
+        if not self._records_well(recording):
+            return
         self._next("Convert for Propeller")
         self._trainer.make(
             recording,
@@ -333,6 +335,12 @@ class Loop:
         self._next("Build with the layout")
         self._builder.build_anew(self._flags.layout, work.newest, work.propelled)
         self._tell(judge_layout(work.newest, work.propelled))
+
+    def _records_well(self, recording: Path) -> bool:
+        """Record the newest build; tells whether that is good enough to lay it out by."""
+        verdict = self._trainer.record_for_layout(recording)
+        self._tell(verdict)
+        return verdict.usable
 
     def _order_by_start(self) -> None:
         if not self.options.startup:
@@ -353,7 +361,9 @@ class Loop:
             refuse_another_program(stored, self.binary)
         else:
             recording = self._work.bolt_recording
-            self._trainer.record_newest(recording)
+            self._work.laid_out.unlink(missing_ok=True)  # of an earlier loop
+            if not self._records_well(recording):
+                return
             self._next("Convert for BOLT")
             self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")

@@ -1,17 +1,21 @@
-"""Profiles and layouts that builds are to use: is there one, is it this program's, how stale."""
+"""What builds are to use: is there a profile, is it this program's, how stale, how good."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from lbr2pgo.analyses.quality_verdict import weakest
+from lbr2pgo.pgo import NOT_LAID_OUT
 from lbr2pgo.profiles.linker.linker_names import names_at
 from lbr2pgo.profiles.registry import read_written
 from lbr2pgo.profiles.staleness import MOST_STALE, MUCH_STALE, Staleness
 from lbr2pgo.program.block_map import open_block_map
 from lbr2pgo.program.program import Program
+from lbr2pgo.reports.checking import check_recordings
 from lbr2pgo.support.distinct import distinct
 from lbr2pgo.support.errors import InputError
 
@@ -59,6 +63,15 @@ def refuse_another_program(profile: Path, binary: Path) -> None:
         cure = "Make one of a recording with lbr2pgo convert --bolt-yaml."
         raise InputError("no profile for BOLT", where=str(profile), cure=cure)
     written.belonging(Program.open(binary), most_stale=1.0)
+
+
+def judge_recordings(recordings: Sequence[Path], binary: Path) -> Usability:
+    """Look at recordings of a build before it is laid out by them: poor ones do harm."""
+    remark = weakest(check_recordings(recordings, binary))
+    if remark is None or remark.grade.is_worth_using:
+        return Usability(True)
+    cure = remark.cure.removesuffix(".")
+    return Usability(False, f"{NOT_LAID_OUT}{remark.grade.value}: {remark.text}. {cure}")
 
 
 def judge_layout(recorded: Path, built: Path) -> Usability:

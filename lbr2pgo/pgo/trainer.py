@@ -21,6 +21,7 @@ from lbr2pgo.pgo.flags import afdo_version
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import CommandLine, Say, command_words, place
+from lbr2pgo.pgo.stored import Usability, judge_recordings
 from lbr2pgo.pgo.training import (
     Training,
     check_trained,
@@ -97,6 +98,11 @@ class Trainer:
         """Layouts want a recording of the very code that they change."""
         self._record(self._work.newest, replace(self.training, call_graph=False), recording)
 
+    def record_for_layout(self, recording: Path) -> Usability:
+        """Record the newest build, and look at what came of it."""
+        self.record_newest(recording)
+        return judge_recordings(self._inputs(recording), self._options.binary)
+
     def record_start(self, build: Path, recording: Path) -> None:
         """Record the start of a build."""
         self._record(build, self._start_training, recording)
@@ -122,10 +128,12 @@ class Trainer:
 
     def make(self, recording: Path, *outputs: Output) -> None:
         """Make profiles of recordings of the program in its place."""
+        self._make(self._inputs(recording), outputs)
+
+    def _inputs(self, recording: Path) -> list[Path]:
+        """What the profile is made of, by where the first command's recording is."""
         inputs = recordings(self.training, recording)
-        if self.training.exact:
-            inputs = [exact_beside(each) for each in inputs]
-        self._make(inputs, outputs)
+        return [exact_beside(each) for each in inputs] if self.training.exact else inputs
 
     def _make(self, inputs: Sequence[Path], outputs: Sequence[Output]) -> None:
         found = [need(each, "train") for each in inputs]

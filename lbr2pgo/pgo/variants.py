@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
-from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, PROFILES
+from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, NOT_LAID_OUT, PROFILES
 from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, ProfileKind
 from lbr2pgo.pgo.limited import run_limited
 from lbr2pgo.pgo.loop_options import LoopOptions
@@ -60,6 +60,9 @@ class Variants:
             in_tree = Workplace(self._directory, tree / self._loop.binary)
             work = self.place(kind)
             made = in_tree.laid_out if kind.layout == "bolt" else work.propelled
+            if not made.exists():
+                said = self._said(kind, NOT_LAID_OUT)
+                raise InputError(f"{NOT_LAID_OUT}{said}", where=str(self.log(kind)))
             put(made, self.build_of(kind))
         else:
             first = self._seed(kind)
@@ -100,10 +103,14 @@ class Variants:
     def _check_training_build(self, kind: ProfileKind) -> None:
         """A loop goes on without one; in a search, that kind was tried already."""
         if not self.place(kind).training.exists():
-            log = self.log(kind).read_text(errors="replace") if self.log(kind).exists() else ""
-            notes = [line for line in log.splitlines() if line.startswith(NO_TRAINING_BUILD)]
-            said = notes[-1].removeprefix(NO_TRAINING_BUILD) if notes else "as without contexts"
+            said = self._said(kind, NO_TRAINING_BUILD) or "as without contexts"
             raise InputError(f"there is no training build: {said}", where=str(self.log(kind)))
+
+    def _said(self, kind: ProfileKind, beginning: str) -> str:
+        """The last thing that began so in the log of a kind, without that; empty for none."""
+        log = self.log(kind).read_text(errors="replace") if self.log(kind).exists() else ""
+        notes = [line for line in log.splitlines() if beginning in line]
+        return notes[-1].partition(beginning)[2] if notes else ""
 
     def _seed_refined(self, kind: ProfileKind) -> str:
         first, last = "rebuild", PROFILES[self._loop.compiler]

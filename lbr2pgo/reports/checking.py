@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
@@ -171,6 +171,17 @@ def check(
     )  # fmt: skip
 
 
+def check_recordings(recordings: Sequence[Path], binary: Path) -> tuple[Remark, ...]:
+    """What is to be said of recordings of a program that make one profile.
+
+    Raises InputError for what can't be read, and EmptyProfileError where they hold nothing of it.
+    """
+    program = Program.open(binary)
+    profile = _recorded(Inputs(tuple(recordings), binary), program)
+    quality = measure(profile, program)
+    return (*remarks(quality, _bounds(Gates(), profile)), *_selected(profile))
+
+
 def _of_other_build(options: CheckOptions, recorded: Program) -> tuple[str]:
     """Where the recorded build was kept, the one that is named is to use the profile."""
     said = f"{options.binary} was built anew since {recorded.image.path} was recorded"
@@ -233,6 +244,15 @@ def load_profile(
     inputs = Inputs(
         (Path(path),), Path(program.image.path), counting=chosen.counting, strict=chosen.strict
     )
+    return _recorded(inputs, program, progress, timings)
+
+
+def _recorded(
+    inputs: Inputs,
+    program: Program,
+    progress: Progress | None = None,
+    timings: Timings | None = None,
+) -> RecordedProfile:
     asks = look_for_analyses((stack_ends.NAME,), also=(INTERRUPTED,))
     found = read_and_replay(inputs, progress, timings, asks=asks)
     found.refuse_nothing()

@@ -439,6 +439,26 @@ def test_a_layout_of_blocks_that_came_out_otherwise_is_refused(loop: MakeLoop) -
         loop(propeller=True, build=BUILD.replace("$CFLAGS", f"$CFLAGS {other}")).run()
 
 
+@pytest.mark.parametrize("layout", ["bolt", "propeller"])
+def test_what_is_recorded_poorly_is_shipped_without_a_layout(
+    layout: str, loop: MakeLoop, said: list[str], tool: Callable[[str], str]
+) -> None:
+    tool("llvm-bolt-22")
+    asked: dict[str, Any] = {layout: True, "measure": "./app 1"}
+    assert len(loop(**asked).run()) == 3
+    said.clear()
+    # A single sample, beside the layout of the loop before.
+    one = Training(("./app 2",), 500_009, True)
+    made = loop(**asked, train=one, first=layout)
+    assert [each.name for each in made.run()] == ["work/app.before", "app"]
+    assert [each.path for each in made.builds] == [Path("work/app.before"), Path("app")]
+    assert Path("app").read_bytes() == Path("work/app.after").read_bytes()
+    assert steps(said) == ["Train", "Measure"]
+    (warning,) = (line for line in said if "Warning" in line)
+    assert warning.startswith("   Warning: not laid out, the recording is of little use: at least ")
+    assert warning.endswith(" times as many samples.")
+
+
 def test_a_build_without_the_map_that_propeller_needs_is_refused(
     loop: MakeLoop, tool: Callable[[str], str]
 ) -> None:

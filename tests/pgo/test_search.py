@@ -506,6 +506,24 @@ def test_builds_are_compared_with_one_that_has_nothing_of_propeller(
     assert not has_block_map(Image.open(search.variants.plain))
 
 
+@pytest.mark.parametrize("layout", ["bolt", "propeller"])
+def test_what_is_recorded_poorly_is_left_out_of_what_is_laid_out(
+    layout: str, tmp_path: Path, tool: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tool("clang-22"), tool("qemu-x86_64"), tool("llvm-bolt-22")
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(INTERP, tmp_path)
+    given, one = options(), Training(("./app 2",), 500_009, True)  # a single sample
+    loop = replace(given.loop, train=one, **{layout: True})  # type: ignore[arg-type]
+    search = Search(replace(given, loop=loop), *SILENT)
+    search._build_plain()
+    lines, trees = ProfileKind("lines"), Trees(tmp_path, tmp_path / "trees", 1)
+    search._go_through([lines, replace(lines, layout=layout)], trees)
+    assert search.left_out.keys() == {f"lines+{layout}"}
+    reason = search.left_out[f"lines+{layout}"]
+    assert "log: not laid out, the recording is of little use: at least " in reason
+
+
 def test_a_start_is_judged_by_no_search() -> None:
     given = options()
     with pytest.raises(InputError, match="not by how a program starts"):

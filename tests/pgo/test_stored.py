@@ -8,8 +8,10 @@ import pytest
 from builders.outputs import outputs
 
 from lbr2pgo.conversion import ConvertOptions, convert
-from lbr2pgo.pgo.stored import compare_blocks, judge
+from lbr2pgo.pgo.stored import Usability, compare_blocks, judge, judge_recordings
 from lbr2pgo.program.program import Program
+from lbr2pgo.recorders.options import RecordOptions
+from lbr2pgo.recorders.software import record_software
 from lbr2pgo.support.errors import InputError
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
@@ -106,3 +108,26 @@ def test_functions_whose_blocks_have_other_numbers_are_named(compiled: Callable[
     )
     assert compare_blocks(first, same) == (2, [])
     assert compare_blocks(first, other) == (2, ["odd"])
+
+
+def test_a_build_is_not_laid_out_by_a_handful_of_samples(
+    compiled: Callable[..., Path], tmp_path: Path, tool: Callable[[str], str]
+) -> None:
+    tool("qemu-x86_64")
+    app = compiled("clang-22", (TESTBINS / "src" / "interp.c").read_text(), "-O2", "-g")
+
+    def recorded(rounds: int, period: int) -> Path:
+        output = tmp_path / f"{rounds}.{period}.data"
+        record_software(
+            RecordOptions(output=output, command=(str(app), str(rounds)), period=period)
+        )
+        return output
+
+    assert judge_recordings([recorded(1, 1009), recorded(2, 1009)], app) == Usability(True)
+    verdict = judge_recordings([recorded(2, 500_009)], app)
+    assert (verdict.usable, verdict.is_warning) == (False, True)
+    assert re.fullmatch(
+        r"not laid out, the recording is of little use: at least 2\d\.\d% of its counts stand "
+        r"elsewhere by chance\. Take [\d.]+ times as many samples",
+        verdict.said or "",
+    )
