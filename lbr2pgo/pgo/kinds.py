@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -19,6 +19,7 @@ Used = Literal[
 Refined = Recorded | Used
 
 _RECORDED: tuple[Recorded, ...] = ("exact", "both", "again")
+_ALONE: set[Refined] = {"both", "again"}
 USED: dict[Used, tuple[str, ...]] = {
     "hot": ("-mllvm=-profile-summary-cutoff-hot=950000",),
     "cold": ("-mllvm=-profile-summary-cutoff-cold=999900",),
@@ -76,6 +77,11 @@ class ProfileKind:
         return self.told_by != "instrumented"
 
     @property
+    def unrefined(self) -> ProfileKind:
+        """As it is made first."""
+        return replace(self, refined=())
+
+    @property
     def unlaid(self) -> ProfileKind:
         """What the compiler made at first."""
         return replace(self, layout="")
@@ -87,12 +93,21 @@ class ProfileKind:
         return tuple(flag for each in used for flag in USED[each])
 
     def refinements(self, layout: Layout = "") -> list[ProfileKind]:
-        """The same kind by whatever may refine it, where that is to be laid out so.
+        """The same kind by one thing more that may refine it, where that is to be laid out so.
+
+        Merged recordings and second generations go with nothing: what refines them is another
+        matter.
 
         >>> ["".join(each.refined) for each in ProfileKind("probes").refinements("propeller")]
         ['exact', 'hot', 'cold', 'accurate', 'late', 'eager', 'expected', 'unprobed']
+        >>> [each.name for each in ProfileKind("probes", refined=("hot", "late")).refinements()][:2]
+        ['probes-exact-hot-late', 'probes-hot-cold-late']
+        >>> ProfileKind("probes", refined=("again",)).refinements()
+        []
         """
-        cant = set[Refined]()
+        cant = set[Refined](self.refined)
+        if self.refined:
+            cant |= _ALONE
         if not self.training:
             cant.add("both")
         if self.told_by == "contexts":
@@ -103,21 +118,34 @@ class ProfileKind:
                 cant.add("again")
         else:
             cant |= {"eager", "expected", "unprobed"}
+        if not _ALONE.isdisjoint(self.refined):
+            return []
         ways = (*_RECORDED, *USED)
-        return [replace(self, refined=(each,)) for each in ways if each not in cant]
+        return [self._with({*self.refined, each}) for each in ways if each not in cant]
 
     def together(self, others: Iterable[ProfileKind]) -> ProfileKind | None:
         """The same kind by all its refinements; None where it is one of them.
-
-        Merged recordings and second generations are left out: what refines them is another matter.
 
         >>> kind = ProfileKind("lines", ("-O1",))
         >>> kind.together(kind.refinements()).name, kind.together(kind.refinements()[:3])
         ('lines-O1-exact-hot-cold-accurate-late-overwritten-ext-tsp', None)
         """
-        found = {way for other in others for way in other.refined}
-        joined = tuple(way for way in ("exact", *USED) if way in found)
-        return replace(self, refined=joined) if len(joined) > 1 else None
+        found = {way for other in others for way in other.refined} - _ALONE
+        return self._with(found) if len(found) > len(self.refined) + 1 else None
+
+    def extends(self, other: ProfileKind) -> bool:
+        """Whether it is another kind refined further.
+
+        >>> kind = ProfileKind("probes", refined=("hot",))
+        >>> [each.extends(kind) for each in (kind, *kind.refinements())][:3]
+        [False, True, True]
+        """
+        return self.unrefined == other.unrefined and {*self.refined} > {*other.refined}
+
+    def _with(self, refined: Collection[Refined]) -> ProfileKind:
+        """The same kind refined by so much, each way in its place."""
+        ways = tuple(way for way in (*_RECORDED, *USED) if way in refined)
+        return replace(self, refined=ways)
 
     def options(self) -> list[str]:
         """Options of `lbr2pgo pgo` for it."""

@@ -1,10 +1,11 @@
 """Which kind of profile pays most: each is built, trained and counted, the best one kept.
 
 Every kind is one `lbr2pgo pgo` of its own, which stops before it measures; what came out is counted
-here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried,
-the best ones are refined, and again by all at once that helped, and only the best are laid out
-anew. What changes no code is not counted. Cycles of a simulated front end decide, or the size of
-the code, as the goal says; of what costs about the same, native time does where it is certain. The
+here, exactly, on the commands that judge. Kinds whose plain sibling is far behind are not tried.
+The best ones are refined, by one thing each and by all at once that helped; what is best then is
+refined further, until that helps nothing. Only the best are laid out anew. What changes no code is
+not counted. Cycles of a simulated front end decide, or the size of the code, as the goal says; of
+the best of each kind, where they cost about the same, native time does where it is certain. The
 winner is counted on inputs that had no part in the choice.
 What was counted is kept, for a search that was cut off.
 """
@@ -37,8 +38,8 @@ from lbr2pgo.pgo.search_options import SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
 from lbr2pgo.pgo.thread_locals import with_inlined_wrappers
-from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft
-from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
+from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft, Stage
+from lbr2pgo.pgo.timing import BY_CHANCE, CONFIDENCE, NOT_TIMED
 from lbr2pgo.pgo.variants import Variants
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
@@ -49,9 +50,15 @@ _HOPELESS = 1.05
 _NO_MATTER = 1.001
 """What costs so much more is no worse."""
 _NEAR = 1.01
-"""What costs so much more than the best may be better once it is refined, or timed."""
-_TIMED = 3
+"""What costs so much more than the best may be better once it is refined."""
+_TIMED_TO = 1.03
+"""What costs so much more may take less time: of 64 builds, the ranks of cycles and of time have a
+correlation of 0.73 (docs/notes/software-lbr.md)."""
+_TIMED = 6
 """How many builds are timed beside the plain one."""
+_FEWEST_RUNS = 7
+"""Rounds by which one of so many can be told: one that was as fast would be faster than the first
+in each of them by chance in 5 · 0.5⁷ = 4 % of the searches."""
 Chain = Sequence[ProfileKind]
 """Kinds that use builds of those before."""
 
@@ -119,33 +126,48 @@ class Search:
         return best
 
     def _fastest(self, best: ProfileKind | None) -> ProfileKind | None:
-        """Of what costs about as much as the best, what surely takes least time; else the best."""
+        """Of what costs about as much as the best, what surely takes less time; else the best.
+
+        By the goal, with time in the place of cycles.
+        """
         if best is None or self.options.loop.runs == NOT_TIMED:
             return best
         rivals = self._rivals(best)
         self.measured = self._timed([None, *rivals])
         first, *others = self.measured[1:]
-        times = {each.name: each.time_ratio(first) for each in others}
-        faster = [
-            (time.median, kind)
-            for kind, time in zip(rivals[1:], times.values(), strict=True)
-            if time is not None and time.high < 1
-        ]
-        return min(faster, key=lambda each: each[0], default=(1.0, best))[1]
+        costs = {best: 1.0}
+        for kind, each in zip(rivals[1:], others, strict=True):
+            time = _surely_less_time(each, first, len(others))
+            if time is not None:
+                costs[kind] = self.options.loop.goal.cost(time, self._growth(kind, best))
+        return min(costs, key=lambda kind: costs[kind])
+
+    def _growth(self, kind: ProfileKind, base: ProfileKind) -> float:
+        """Of the code."""
+        judge = self.options.judges[0]
+        own, other = (self.results.priced(each.name, judge)[1] for each in (kind, base))
+        return own / other
 
     def _rivals(self, best: ProfileKind) -> list[ProfileKind]:
-        """The best kind, and some others that cost about as much and do the same everywhere."""
-        judges, held_back = self.options.judges, self._held_back
-        most = self.results.ratio(best.name, judges) * _NEAR
-        found = [best]
-        for name in self.results.ranked(judges, self._counted()):
-            kind = self._kinds.get(name)
-            if kind is None or self.results.ratio(name, judges) > most or len(found) == _TIMED:
+        """The best, and the best of other kinds that do the same everywhere, each code once."""
+        found, met = [best], {best.unrefined}
+        for kind in self._near(best):
+            if kind.unrefined in met or len(found) == _TIMED:
                 continue
             if self._like(kind, found) is None:
-                self._count(kind, held_back)
-                found += [kind] if self.results.behaves(name) else []
+                self._count(kind, self._held_back)
+                if not self.results.behaves(kind.name):
+                    continue
+                found.append(kind)
+            met.add(kind.unrefined)
         return found
+
+    def _near(self, best: ProfileKind) -> Iterator[ProfileKind]:
+        """What may take less time than the best, what costs least first."""
+        most = self._ratio(best) * _TIMED_TO
+        for name in self.results.ranked(self.options.judges, self._counted()):
+            if name != PLAIN and self._ratio(self._kinds[name]) <= most:
+                yield self._kinds[name]
 
     def _flags(self, kind: ProfileKind) -> BuildFlags:
         """Of the build that is shipped; llvm-bolt comes behind it."""
@@ -196,7 +218,8 @@ class Search:
         candidates = [candidate_of(text, self._place, build, source=source) for build in builds]
         front_end = front_end_of(self.options.loop.model, candidates[0])
         with self._step("Measure"):
-            return measure(candidates, self.options.loop.runs, front_end=front_end)
+            runs = replace(self.options.loop.runs, fewest=_FEWEST_RUNS)
+            return measure(candidates, runs, front_end=front_end)
 
     def _build_of(self, kind: ProfileKind | None) -> Path:
         return self.variants.plain if kind is None else self.variants.build_of(kind)
@@ -217,11 +240,21 @@ class Search:
 
     def _stages(self) -> Iterator[list[Chain]]:
         """What to try at once; each stage depends on what those before have found."""
-        for stage in (self._shipped, self._trained, self._refined, self._combined, self._laid_out):
-            chains = list(stage())
-            self._kinds.update((kind.name, kind) for chain in chains for kind in chain)
-            self._left.begin_stage(sum(map(len, chains)))
-            yield chains
+        yield self._begin("shipped", self._shipped())
+        yield self._begin("trained", self._trained())
+        bases = self._unrefined()
+        while bases:
+            yield self._begin("refined", self._refined(bases))
+            yield self._begin("combined", self._combined(bases))
+            bases = self._grown(bases)
+        yield self._begin("laid out", self._laid_out())
+
+    def _begin(self, stage: Stage, chains: Iterable[Chain]) -> list[Chain]:
+        """What of it was not to be tried before."""
+        new = [chain for chain in chains if any(kind.name not in self._kinds for kind in chain)]
+        self._kinds.update((kind.name, kind) for chain in new for kind in chain)
+        self._left.begin_stage(stage, sum(map(len, new)))
+        return new
 
     @contextmanager
     def _step(self, name: str) -> Iterator[list[str]]:
@@ -256,7 +289,7 @@ class Search:
     def _trained(self) -> Iterator[Chain]:
         """With training flags, what is not hopeless without them."""
         cost = {
-            each: self.results.ratio(each.name, self.options.judges)
+            each: self._ratio(each)
             for each in self.options.kinds
             if each.name in self.results.costs
         }
@@ -264,19 +297,23 @@ class Search:
         for told in (self.options.kinds[:1], self.options.kinds[1:]):
             yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
 
-    def _refined(self) -> Iterator[Chain]:
-        """By whatever pays in some programs, the best kinds; GCC knows none of it."""
-        for each in self._unrefined() if self.options.loop.compiler == "clang" else ():
+    def _refined(self, bases: Sequence[ProfileKind]) -> Iterator[Chain]:
+        """By whatever pays in some programs; GCC knows none of it."""
+        for each in bases if self.options.loop.compiler == "clang" else ():
             yield from ([refined] for refined in each.refinements(self.options.loop.layout))
 
-    def _combined(self) -> Iterator[Chain]:
+    def _combined(self, bases: Sequence[ProfileKind]) -> Iterator[Chain]:
         """With all flags at once that made a kind better one by one."""
-        for each in self._unrefined():
-            ranked = self._compiled()
-            better = ranked[: ranked.index(each)]
-            together = each.together(e for e in better if replace(e, refined=()) == each)
+        for each in bases:
+            better = (kind for kind in self._compiled() if self._ratio(kind) < self._ratio(each))
+            together = each.together(kind for kind in better if kind.extends(each))
             if together is not None:
                 yield [together]
+
+    def _grown(self, bases: Sequence[ProfileKind]) -> list[ProfileKind]:
+        """The best of all if it is one of these refined: by more each time, so this ends."""
+        best = self.best(self.options.judges)
+        return [best] if best is not None and any(map(best.extends, bases)) else []
 
     def _unrefined(self) -> list[ProfileKind]:
         """The best kinds as they are made first: all that cost about the same, each code once."""
@@ -284,8 +321,7 @@ class Search:
         for each in self._compiled():
             if not each.refined and self._like(each, found) is None:
                 found.append(each)
-        costs = [self.results.ratio(each.name, self.options.judges) for each in found]
-        return [each for each, cost in zip(found, costs, strict=True) if cost <= costs[0] * _NEAR]
+        return [each for each in found if self._ratio(each) <= self._ratio(found[0]) * _NEAR]
 
     def _laid_out(self) -> Iterator[Chain]:
         """Anew, the best that the compiler made, each once: flags may have changed nothing."""
@@ -297,6 +333,10 @@ class Search:
             found.append(INSTRUMENTED)
         for each in found if layout else ():
             yield [replace(each, layout=layout)]
+
+    def _ratio(self, kind: ProfileKind) -> float:
+        """What it costs the commands that judge, with the plain build's cost as 1."""
+        return self.results.ratio(kind.name, self.options.judges)
 
     def _like(self, kind: ProfileKind, others: Iterable[ProfileKind]) -> ProfileKind | None:
         """The first of some others that has the same code."""
@@ -352,7 +392,7 @@ class Search:
             self.results.add(kind.name, self.results.costs[same.name])
             return f"the same code as {same.name}"
         self._count(kind)
-        more = self.results.ratio(kind.name, self.options.judges) - 1
+        more = self._ratio(kind) - 1
         return f"costs {abs(more):.1%} {'more' if more > 0 else 'less'}"
 
     def _count(self, kind: ProfileKind | None, commands: Sequence[str] | None = None) -> None:
@@ -376,3 +416,13 @@ class Search:
         return Cost(
             totals.instructions, totals.taken, cycles, text_size(build), run.exit_code, run.output
         )
+
+
+def _surely_less_time(each: Measured, base: Measured, compared: int) -> float | None:
+    """With that of another build as 1; None where it is not surely less.
+
+    The more are compared, the more likely one of them is faster by chance (Bonferroni).
+    """
+    time = each.time_ratio(base)
+    is_chance = each.time_chance(base) / 2 * compared > 1 - CONFIDENCE
+    return None if time is None or time.high >= 1 or is_chance else time.median

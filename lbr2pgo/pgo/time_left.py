@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from time import monotonic
+from typing import Literal
 
 from lbr2pgo.pgo import STEPS
 from lbr2pgo.pgo.kinds import ProfileKind, usual_kind
@@ -13,6 +14,8 @@ _LONG = {"Build", "Train"}
 """Until these are known, nothing is said; what else is to come hardly matters."""
 LAID_OUT = 2
 """So many of the best kinds are laid out anew."""
+Stage = Literal["shipped", "trained", "refined", "combined", "laid out"]
+"""Of a search, in their order; the third and the fourth come again while they help."""
 
 
 class TimeLeft:
@@ -65,13 +68,14 @@ class KindsLeft:
         self._jobs, self._ends = jobs, ends
         self._to_come = 0
         """In the stage at hand."""
-        self._later = _stages(loop, kinds)
+        self._guessed, self._later = _stages(loop, kinds), 0
         self._took: dict[str, float] = {}
 
-    def begin_stage(self, kinds: int) -> None:
+    def begin_stage(self, stage: Stage, kinds: int) -> None:
         """So many kinds are tried now; what was expected was a guess."""
         self._to_come = kinds
-        del self._later[:1]
+        names = [*self._guessed]
+        self._later = sum(self._guessed[name] for name in names[names.index(stage) + 1 :])
 
     def is_over(self, kind: ProfileKind, seconds: float | None = None) -> None:
         """A kind is, in no time where an earlier search has counted it."""
@@ -85,18 +89,21 @@ class KindsLeft:
         if not self._took:
             return None
         each = sum(self._took.values()) / len(self._took)
-        left = each * (self._to_come + sum(self._later)) / self._jobs
+        left = each * (self._to_come + self._later) / self._jobs
         return left if self._ends is None else max(min(left, self._ends - monotonic()), 0.0)
 
 
-def _stages(loop: LoopOptions, kinds: Sequence[ProfileKind]) -> list[int]:
-    """How many kinds each stage of a search will try, as far as that is known before it."""
+def _stages(loop: LoopOptions, kinds: Sequence[ProfileKind]) -> dict[Stage, int]:
+    """How many kinds each stage of a search will try, as far as that is known before it.
+
+    How often the best is refined further is not.
+    """
     knows_flags = loop.compiler == "clang"
     refined = usual_kind(loop.compiler, loop.layout).refinements(loop.layout)
-    return [
-        len(kinds) + loop.instrumented,
-        len(kinds),
-        len(refined) if knows_flags else 0,
-        1 if knows_flags else 0,
-        LAID_OUT + loop.instrumented if loop.layout else 0,
-    ]
+    return {
+        "shipped": len(kinds) + loop.instrumented,
+        "trained": len(kinds),
+        "refined": len(refined) if knows_flags else 0,
+        "combined": 1 if knows_flags else 0,
+        "laid out": LAID_OUT + loop.instrumented if loop.layout else 0,
+    }

@@ -39,6 +39,8 @@ class Rounds:
     """0: not at all; None: as often as the precision needs."""
     precision: float = 0.01
     """Half the width of the intervals, as a share."""
+    fewest: int = FEWEST_RUNS
+    """Where the precision decides."""
 
     def __post_init__(self) -> None:
         if self.exactly is not None and self.exactly and self.exactly < FEWEST_RUNS:
@@ -86,7 +88,7 @@ def time_in_turns(run: Callable[[int], float], programs: int, runs: Rounds) -> F
 def _is_enough(rounds: list[F64], runs: Rounds, elapsed: float) -> bool:
     if runs.exactly is not None:
         return len(rounds) >= runs.exactly
-    if len(rounds) < FEWEST_RUNS:
+    if len(rounds) < runs.fewest:
         return False
     is_over = len(rounds) >= _MOST_RUNS or elapsed > _MOST_SECONDS
     return is_over or _widest(np.array(rounds)) <= runs.precision

@@ -118,7 +118,7 @@ class Variants:
             first, last = "train", "training"
         elif "again" in kind.refined:
             first, last = "again", "after"
-        self._copy(replace(kind, refined=()), kind, last)
+        self._copy(kind.unrefined, kind, last)
         return first
 
     def _copy(self, source: ProfileKind, target: ProfileKind, *endings: str) -> None:

@@ -32,15 +32,20 @@ def test_a_step_that_was_not_expected_changes_nothing_that_is_to_come(loop: Make
 
 def test_kinds_to_come_are_expected_and_then_known(loop: MakeLoop) -> None:
     left = KindsLeft(loop(bolt=True).options, SHIPPED, 1, None)
-    left.begin_stage(3)
+    left.begin_stage("shipped", 3)
     assert left.seconds is None
     left.is_over(ProfileKind("lines"), 10.0)
     # Two of this stage, three of training builds, seven refined, all at once, and two laid out.
     assert left.seconds == 10 * (2 + 3 + 7 + 1 + 2)
     left.is_over(ProfileKind("probes"), 20.0)
     left.is_over(ProfileKind("contexts"))
-    for kinds in (1, 0, 0, 1):
-        left.begin_stage(kinds)
+    left.begin_stage("trained", 1)
+    left.begin_stage("refined", 0)
+    left.begin_stage("combined", 0)
+    # Where the best is refined further, only what comes behind that is still expected.
+    left.begin_stage("refined", 1)
+    assert left.seconds == 15 * (1 + 1 + 2)
+    left.begin_stage("laid out", 1)
     assert left.seconds == 15
     left.is_over(ProfileKind("contexts", layout="bolt"), 15.0)
     assert left.seconds == 0
@@ -51,7 +56,7 @@ def test_builds_at_once_take_less_and_gcc_knows_few_kinds(
     loop: MakeLoop, compiler: str, expected: int
 ) -> None:
     left = KindsLeft(loop(compiler=compiler).options, SHIPPED, 2, None)
-    left.begin_stage(2)
+    left.begin_stage("shipped", 2)
     left.is_over(ProfileKind("lines"), 10.0)
     assert left.seconds == 10 * expected / 2
 
@@ -59,6 +64,6 @@ def test_builds_at_once_take_less_and_gcc_knows_few_kinds(
 def test_no_more_is_left_than_the_budget(loop: MakeLoop) -> None:
     for budget, expected in ((60, 60), (-5, 0)):
         left = KindsLeft(loop().options, SHIPPED, 1, monotonic() + budget)
-        left.begin_stage(3)
+        left.begin_stage("shipped", 3)
         left.is_over(ProfileKind("lines"), 10.0)
         assert left.seconds == pytest.approx(expected, abs=1)

@@ -33,6 +33,7 @@ def test_noise_needs_more_rounds_and_a_precision_fewer() -> None:
         for spread, precision in ((0.0, 0.01), (0.02, 0.01), (0.02, 0.04), (0.2, 0.01))
     ]
     assert rounds[0] == FEWEST_RUNS
+    assert len(time_in_turns(drawn(0.0), 2, Rounds(fewest=9))) == 9
     assert FEWEST_RUNS < rounds[1] < 100
     assert rounds[2] < rounds[1]
     assert rounds[3] == 100  # the precision can't be reached
