@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -91,6 +92,21 @@ def test_directions_without_a_pattern_are_not(missed: Callable[..., FrontEndCoun
 def test_targets_that_take_turns_are_learned(missed: Callable[..., FrontEndCounts]) -> None:
     # The jump at 0x1022 goes to the call at 0x1020, which comes back to it, or to a return there.
     assert 0 < missed(TINY, *[5, 6, 5, 6, 4] * 100).targets < 20
+
+
+@pytest.mark.parametrize("name", ["skylake", "zen4"])
+def test_calls_nested_deeper_than_the_return_stack_lose_so_many_returns(
+    name: str, build: Callable[..., Path], record: Callable[..., Any]
+) -> None:
+    passes, more, front_end = 1000, 5, preset(name)
+    program = build("nested")
+    within, beyond = (
+        record(program, depth, passes, front_end=front_end).result.front_end.returns
+        for depth in (front_end.returns, front_end.returns + more)
+    )
+    # Once a run, what was called before is lost, too: at most all that the stack holds.
+    assert within <= front_end.returns
+    assert 0 <= beyond - within - passes * more <= front_end.returns
 
 
 def test_cycles_are_a_sum_of_penalties() -> None:
