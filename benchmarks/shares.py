@@ -1,12 +1,13 @@
-"""What share of the gain of instrumented PGO each kind of profile has, over several programs.
+"""What share of the gain of instrumented PGO each kind of profile has, and how much code.
 
 ``python benchmarks/shares.py FOLDER... [--builds PATTERN...]`` reads what ``which_profile.py``
-counted in each folder.
+counted in each folder, of a program each.
 A share is of what instrumented PGO takes away from the build without a profile, of instructions
 and of taken branches; where that is less than a hundredth, there is nothing to have a share of. A
 kind that was laid out is compared with the instrumented build that was laid out by the same. The
 last row is what a search has of it: chosen on a program's first runs, as many as were measured, and
-told, like all shares, of its last one; where there is only one run, nothing can be told.
+told, like all shares, of its last one; where there is only one run, nothing can be told. A second
+table has the code of each beside that of `-O2` and that of the instrumented build.
 """
 
 from __future__ import annotations
@@ -14,12 +15,23 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 from statistics import mean
 
-from which_profile import BUILDS, FIGURES, INSTRUMENTED, KINDS, PLAIN
+from which_profile import (
+    BUILDS,
+    FIGURES,
+    INSTRUMENTED,
+    KINDS,
+    PLAIN,
+    Sizes,
+    growth,
+    reference,
+    sizes_in,
+)
 
 from lbr2pgo.pgo.results import share_saved
 
@@ -27,18 +39,37 @@ SEARCH = "the best for each"
 
 Figures = Mapping[str, Sequence[Sequence[int]]]
 """Instructions and taken branches by build, of each run."""
-Shares = tuple[float | None, float | None]
+Pair = tuple[float | None, float | None]
+"""Shares of instructions and of taken branches, or code beside that of two builds."""
 
 
-def shares_of(name: str, figures: Figures) -> Shares | None:
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is known of its builds."""
+
+    figures: Figures
+    sizes: Sizes
+
+
+def program_in(folder: Path) -> Program:
+    """The one whose builds are there."""
+    return Program(json.loads((folder / FIGURES).read_text()), sizes_in(folder))
+
+
+def shares_of(name: str, program: Program) -> Pair | None:
     """Of both gains; None where the build is not known."""
-    _, plus, layout = name.partition("+")
-    reference = f"{INSTRUMENTED}{plus}{layout}"
-    if name not in figures or reference not in figures:
+    figures, other = program.figures, reference(name)
+    if name not in figures or other not in figures:
         return None
-    last = (figures[each][-1] for each in (PLAIN, reference, name))
+    last = (figures[each][-1] for each in (PLAIN, other, name))
     instructions, taken = map(share_saved, *last)
     return instructions, taken
+
+
+def code_of(name: str, program: Program) -> Pair | None:
+    """Beside that without a profile, and that with counters; None where the build is not known."""
+    plain, counters = (growth(name, base, program.sizes) for base in (PLAIN, reference(name)))
+    return None if plain is None else (plain, counters)
 
 
 def best_of(names: Sequence[str], figures: Figures) -> str:
@@ -52,47 +83,57 @@ def best_of(names: Sequence[str], figures: Figures) -> str:
     )
 
 
-def rows(folders: Sequence[Path], patterns: Sequence[str]) -> Iterator[list[str]]:
-    """Cells of the table, last the means of what is known of all programs."""
-    programs = [json.loads((folder / FIGURES).read_text()) for folder in folders]
+def rows(
+    programs: Sequence[Program],
+    patterns: Sequence[str],
+    tell: Callable[[str, Program], Pair | None] = shares_of,
+    form: str = "{:.0%}",
+) -> Iterator[list[str]]:
+    """Cells of a table, last the means of what is known of all programs."""
     others = PLAIN, INSTRUMENTED, "gcc"
     shown = [name for name in BUILDS if any(fnmatch(name, each) for each in patterns)]
     names = [name for name in shown if not name.startswith(others)]
     choices = [name for name in names if "+" not in name] or names
     for name in [*names, SEARCH]:
         found = [
-            shares_of(best_of(choices, each) if name == SEARCH else name, each) for each in programs
+            tell(best_of(choices, each.figures) if name == SEARCH else name, each)
+            for each in programs
         ]
         known = [each for each in found if each is not None]
         if known:
             of_all = tuple(map(mean_of, zip(*known, strict=True)))
-            yield [name, *map(cell, found), cell(of_all if len(known) == len(found) else None)]
+            means = of_all if len(known) == len(found) else None
+            yield [name, *(cell(each, form) for each in (*found, means))]
 
 
-def mean_of(shares: Sequence[float | None]) -> float | None:
+def mean_of(values: Sequence[float | None]) -> float | None:
     """Of those that there are."""
-    known = [share for share in shares if share is not None]
+    known = [value for value in values if value is not None]
     return mean(known) if known else None
 
 
-def cell(shares: Sequence[float | None] | None) -> str:
-    """Two shares in per cent."""
-    if shares is None:
+def cell(pair: Sequence[float | None] | None, form: str) -> str:
+    """Both in such a form."""
+    if pair is None:
         return ""
-    return " / ".join("-" if share is None else f"{share:.0%}" for share in shares)
+    return " / ".join("-" if value is None else form.format(value) for value in pair)
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--builds", nargs="+", default=[*KINDS, "*+bolt"], help="rows: patterns")
     args = parser.parse_args()
-    folders = args.folders
-    print(f"| profile | {' | '.join(folder.name for folder in folders)} | mean |")
-    print(f"| --- {'| --- ' * len(folders)}| --- |")
-    for row in rows(folders, args.builds):
-        print(f"| {' | '.join(row)} |")
+    programs = list(map(program_in, args.folders))
+    heading = f"{' | '.join(folder.name for folder in args.folders)} | mean"
+    for title, tell, form in (
+        ("profile", shares_of, "{:.0%}"),
+        (".text beside -O2 / beside counters", code_of, "{:.3f}"),
+    ):
+        print(f"\n| {title} | {heading} |\n| --- {'| --- ' * len(programs)}| --- |")
+        for row in rows(programs, args.builds, tell, form):
+            print(f"| {' | '.join(row)} |")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
-"""What each profile gains: a program built with each, and its exact counts as a table.
+"""What each profile gains: a program built with each, its exact counts and its code as a table.
 
 ``python benchmarks/which_profile.py FOLDER SOURCE... [--flags=FLAGS] [--train=WORDS]
 [--arguments=WORDS]... [--builds=PATTERN...] [--target=TRIPLE]``
 
-The folder keeps builds and counts: what is there is not made again, and `shares.py` makes one
-table of several folders. It wants clang 22, lld 22, llvm-bolt 22 and GCC 12.
+Code is all sections of code (`.text`), beside that of `-O2`, and of counters, laid out alike; what
+llvm-bolt made has the old one besides. The folder keeps builds, counts and sizes: what is there is
+not made again, and `shares.py` makes tables of several folders. It wants clang 22, lld 22,
+llvm-bolt 22 and GCC 12.
 """
 
 from __future__ import annotations
@@ -14,13 +16,14 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
 from lbr2pgo.pgo.flags import KEPT_CALLS, PROBES, UNRELAXED
 from lbr2pgo.pgo.kinds import USED
+from lbr2pgo.pgo.measure import text_size
 from lbr2pgo.recorders.guest import find_guest
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")
@@ -54,7 +57,9 @@ BUILDS = (
     "gcc", "gcc-afdo",
 )  # fmt: skip
 PERIOD = 499
-FIGURES = "figures.json"
+FIGURES, SIZES = "figures.json", "sizes.json"
+Sizes = Mapping[str, int]
+"""Bytes of code by build."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +125,16 @@ class Builds:
         """Instructions and taken branches by build, of each run that is measured."""
         if self._file.exists():
             self.figures = json.loads(self._file.read_text())
+        self.sizes = dict(sizes_in(bench.folder))
 
     def count(self, name: str) -> None:
         """Build and measure, unless that was done."""
         if name not in self.figures:
             self.figures[name] = self._bench.measure(self.get(name))
             self._file.write_text(json.dumps(self.figures, indent=1))
+        if name not in self.sizes:
+            self.sizes[name] = text_size(self.get(name))
+            (self._folder / SIZES).write_text(json.dumps(self.sizes, indent=1))
 
     def get(self, name: str) -> Path:
         """The build."""
@@ -204,11 +213,33 @@ class Builds:
         self._bench.build(f"{base}+propeller", *CLANG, *self._flags(base), sections, use)
 
 
+def sizes_in(folder: Path) -> Sizes:
+    """Of the builds that were counted there."""
+    file = folder / SIZES
+    found: dict[str, int] = json.loads(file.read_text()) if file.exists() else {}
+    return found
+
+
+def reference(name: str) -> str:
+    """The instrumented build that is laid out as another one is; of GCC there is none.
+
+    >>> reference("probes-O1"), reference("lines+bolt"), reference("gcc-afdo")
+    ('instrumented', 'instrumented+bolt', '')
+    """
+    _, plus, layout = name.partition("+")
+    return "" if name.startswith("gcc") else f"{INSTRUMENTED}{plus}{layout}"
+
+
+def growth(name: str, base: str, sizes: Sizes) -> float | None:
+    """Code, with that of another build as 1; None where one is not known."""
+    return sizes[name] / sizes[base] if name in sizes and base in sizes else None
+
+
 def unrefined(name: str) -> list[str]:
     """The kind of a profile that a build uses, and what is at the end of its name.
 
     >>> unrefined("probes-O1-eager-unprobed"), unrefined("lines-O1-fno-inline")
-    (['probes-O1', 'unprobed', 'eager'], ['lines-O1-fno-inline'])
+    (['probes-O1', 'eager', 'unprobed'], ['lines-O1-fno-inline'])
     """
     found = []
     for end in REFINED:
@@ -225,6 +256,16 @@ def words_of(training: Sequence[str]) -> list[str]:
     (['-O1', '-fno-inline'], [])
     """
     return [f"-{word}" for text in training for word in text.split("-", 1)]
+
+
+def row(name: str, builds: Builds, chosen: Sequence[str]) -> list[float | None]:
+    """Counts and code beside those without a profile, and code beside that with counters."""
+    base, other = "gcc" if name.startswith("gcc") else PLAIN, reference(name)
+    for each in (base, name, *(each for each in chosen if each == other)):
+        builds.count(each)
+    pairs = zip(builds.figures[name][-1], builds.figures[base][-1], strict=True)
+    counted = (cost / of for cost, of in pairs)
+    return [*counted, *(growth(name, each, builds.sizes) for each in (base, other))]
 
 
 def main() -> None:
@@ -250,16 +291,13 @@ def main() -> None:
     )
     folder = args.folder.resolve()
     builds = Builds(Bench(folder, args.sources, flags, train, measured, args.period, args.target))
-    print("| build | instructions | taken branches |\n| --- | --- | --- |")
-    for name in BUILDS:
-        if name == PLAIN or any(fnmatch(name, pattern) for pattern in args.builds):
-            base = "gcc" if name.startswith("gcc") else PLAIN
-            builds.count(base)
-            builds.count(name)
-            pairs = zip(builds.figures[name][-1], builds.figures[base][-1], strict=True)
-            print(
-                f"| {name} | {' | '.join(f'{cost / of:.3f}' for cost, of in pairs)} |", flush=True
-            )
+    print("| build | instructions | taken branches | .text beside -O2 | beside counters |")
+    print("| --- | --- | --- | --- | --- |")
+    chosen = [name for name in BUILDS if any(fnmatch(name, each) for each in (PLAIN, *args.builds))]
+    for name in chosen:
+        ratios = row(name, builds, chosen)
+        cells = ("" if each is None else f"{each:.3f}" for each in ratios)
+        print(f"| {' | '.join((name, *cells))} |", flush=True)
 
 
 if __name__ == "__main__":
