@@ -5,7 +5,8 @@
 A PDF renderer (pdftoppm), a database (RocksDB) and four programs of compilers (LLVM's passes,
 clang's frontend, mlir-opt, and lld as it compiles what it links) from Debian's source packages,
 built at -O2 by clang 22. One run of that build is recorded, and all profiles are made of
-this recording, or of one of an -O1 build as `lbr2pgo pgo` trains; counters run with the same input.
+this recording, or of one of an -O1 build as `lbr2pgo pgo` trains (contexts-O1-overwritten: all as
+it does by default, but for the files); counters run with the same input.
 Judged by exact counts on the training input itself and on two others.
 
 A program of this size is not built anew for each profile: only the files that hold 70 % of the
@@ -17,7 +18,7 @@ than the plain build's, and than that with counters. FOLDER keeps sources, build
 is there is not made again. It wants clang 22, llvm-profgen 22, CMake, Ninja, npm, Debian's source
 packages (a line deb-src), what poppler is built with (apt-get build-dep poppler), and the static
 libraries of the others (librocksdb-dev, llvm-14-dev, libclang-14-dev, libmlir-14-dev,
-liblld-14-dev, libpolly-14-dev; and mlir-14-tools).
+liblld-14-dev, libpolly-14-dev; and mlir-14-tools, and clang-14, which compiles inputs).
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from large_programs import PACKAGES, PROGRAMS, Large
 from part_builds import PartBuild
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 
-from lbr2pgo.pgo.flags import OVERWRITTEN
+from lbr2pgo.pgo.flags import KEPT_CALLS, OVERWRITTEN
+from lbr2pgo.pgo.kinds import TRAINING_FLAGS
 from lbr2pgo.pgo.measure import Candidate, count, count_exactly, text_size
 from lbr2pgo.pgo.results import share_saved
 from lbr2pgo.pgo.thread_locals import inlined_wrappers
@@ -48,6 +50,8 @@ WHOLE = "whole"
 PERIOD = 499
 """Taken branches from sample to sample."""
 UNPROBED = "-fno-pseudo-probe-for-profiling"
+TRAINING = "training"
+"""The build that is only recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,8 @@ class Kind:
     """Options of `lbr2pgo convert`."""
     profgen: Sequence[str] | None = None
     """Those of llvm-profgen, which makes it then."""
-    training: str = ""
-    """What the recorded build was compiled with besides."""
+    recorded: str = PLAIN
+    """The build."""
     flags: Sequence[str] = ()
     """Of the build that uses it."""
     calls_wrappers: bool = False
@@ -74,12 +78,21 @@ KINDS = (
     Kind("contexts-overwritten", ("--contexts", "nested"), flags=OVERWRITTEN),
     Kind("contexts-called", ("--contexts", "nested"), calls_wrappers=True),
     Kind("contexts-1", ("--contexts", "nested", "--max-context-depth", "1")),
+    Kind(
+        "contexts-1-overwritten", ("--contexts", "nested", "--max-context-depth", "1"),
+        flags=OVERWRITTEN,
+    ),
     Kind("contexts-full", ("--contexts", "full")),
     Kind("profgen", profgen=()),
     Kind("profgen-probes", profgen=("--ignore-stack-samples",)),
-    Kind("contexts-O1", ("--contexts", "nested"), training="-O1"),
-    Kind("probes-O1", ("--contexts", "off"), training="-O1"),
-)
+    Kind("contexts-O1", ("--contexts", "nested"), recorded=TRAINING),
+    Kind(
+        "contexts-O1-overwritten",
+        ("--contexts", "nested", "--llvm-format", "extbinary", "--cold-symbols"),
+        recorded=TRAINING, flags=OVERWRITTEN,
+    ),
+    Kind("probes-O1", ("--contexts", "off"), recorded=TRAINING),
+)  # fmt: skip
 NAMES = (*(kind.name for kind in KINDS), INSTRUMENTED)
 
 
@@ -169,7 +182,7 @@ class Study:
 
     def _profile(self, kind: Kind) -> Path:
         out = Path(f"{kind.name}.prof").absolute()
-        program = self._recorded(kind.training)
+        program = self._recorded(kind.recorded)
         if not out.exists():
             if kind.profgen is None:
                 told = "--binary", program, "--llvm", out, *kind.convert
@@ -179,11 +192,10 @@ class Study:
                 call("llvm-profgen-22", "--format=text", *told, *kind.profgen)
         return out
 
-    def _recorded(self, flags: str) -> str:
+    def _recorded(self, name: str) -> str:
         """The build whose run is recorded in the file of its name and ".data"."""
-        name = f"{PLAIN}{flags}"
         if not Path(f"{name}.data").exists():
-            self._rebuild(name, *flags.split())
+            self._rebuild(name, *((*KEPT_CALLS, *TRAINING_FLAGS) if name == TRAINING else ()))
             told = "--call-graph", "-c", PERIOD, "-o", f"{name}.data", "--", f"./{name}"
             call(*LBR2PGO, "record", "--emulate", *told, *self._train)
         return name

@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders.outputs import held
+
+from lbr2pgo.pgo.built_code import RECORD_FLAGS
+from lbr2pgo.pgo.flags import WantedFlags, profile_flags, training_flags
+from lbr2pgo.pgo.kinds import TRAINING_FLAGS
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 MAIN = """\
@@ -44,10 +49,8 @@ def large(monkeypatch: pytest.MonkeyPatch) -> Any:
     return large
 
 
-@pytest.fixture
-def build(large: Any, tmp_path: Path) -> Any:
-    source = tmp_path / "source"
-    source.mkdir()
+def write_sources(source: Path) -> None:
+    source.mkdir(parents=True)
     texts = {
         "CMakeLists.txt": CMAKE, "both.h": BOTH, "main.cc": MAIN,
         "other.cc": OTHER,
@@ -55,6 +58,12 @@ def build(large: Any, tmp_path: Path) -> Any:
     }  # fmt: skip
     for name, text in texts.items():
         (source / name).write_text(text)
+
+
+@pytest.fixture
+def build(large: Any, tmp_path: Path) -> Any:
+    source = tmp_path / "source"
+    write_sources(source)
     found = large.PartBuild(tmp_path / "base", "tiny")
     found.configure(source, [])
     return found
@@ -124,3 +133,32 @@ def test_a_share_is_of_other_input_first_and_then_of_the_training_input(large: A
     }
     assert large.row(found, "probes") == ["probes", "75%", "80%", "50%", "-", "+1.5", "+11.5"]
     assert large.row(found, "wrong")[0] == "wrong (does other work)"
+
+
+@pytest.mark.slow
+def test_one_kind_is_made_as_pgo_makes_it_by_default(
+    large: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from part_builds import COMPILED
+
+    compiled: dict[str, Sequence[str]] = {}
+    compile_ = large.PartBuild.compile
+
+    def told(self: Any, names: Sequence[str], out: Path, *flags: str) -> Any:
+        compiled[out.stem] = flags
+        return compile_(self, names, out, *flags)
+
+    monkeypatch.setattr(large.PartBuild, "compile", told)
+    monkeypatch.chdir(tmp_path)
+    write_sources(Path("sources/tiny"))
+    tiny = large.Large("tiny", "tiny", (), "", ("1",))
+    (row,) = large.rows(tiny, ["contexts-O1-overwritten"], 0.9)
+    assert row[:2] == ["tiny", "contexts-O1-overwritten"]
+    profile = tmp_path / "tiny/contexts-O1-overwritten.prof"
+    assert "_Z5neveri" in held(profile).symbols  # type: ignore[union-attr]
+    wanted = WantedFlags(probes=True, training=TRAINING_FLAGS)
+    shared = {*COMPILED.split(), *RECORD_FLAGS, "-g"}
+    for name, flags in (
+        ("training", training_flags(wanted)), (row[1], profile_flags(profile, wanted))
+    ):  # fmt: skip
+        assert [each for each in flags.compile if each not in shared] == [*compiled[name]]
