@@ -274,10 +274,12 @@ class Search:
         self._slowest = monotonic() - began
 
     def _what_is_counted(self) -> str:
-        """A hash of the plain build, of how it is built and run, and of what tells its cycles."""
+        """A hash of the plain build, of how it is built, what for, and run, and of the model."""
         loop = self.options.loop
         digest = hashlib.sha256(self.variants.plain.read_bytes())
-        digest.update("\0".join((loop.build, loop.model, *self.options.commands)).encode())
+        digest.update(
+            "\0".join((loop.build, loop.goal.name, loop.model, *self.options.commands)).encode()
+        )
         return digest.hexdigest()
 
     def _shipped(self) -> Iterator[Chain]:
@@ -287,7 +289,7 @@ class Search:
             yield [INSTRUMENTED]
 
     def _trained(self) -> Iterator[Chain]:
-        """With training flags, what is not hopeless without them."""
+        """With training flags, what is not hopeless without them, and what that needs."""
         cost = {
             each: self._ratio(each)
             for each in self.options.kinds
@@ -295,7 +297,8 @@ class Search:
         }
         near = [each for each in cost if cost[each] <= min(cost.values()) * _HOPELESS]
         for told in (self.options.kinds[:1], self.options.kinds[1:]):
-            yield [replace(each, training=TRAINING_FLAGS) for each in told if each in near]
+            wanted = max((number for number, each in enumerate(told, 1) if each in near), default=0)
+            yield [replace(each, training=TRAINING_FLAGS) for each in told[:wanted]]
 
     def _refined(self, bases: Sequence[ProfileKind]) -> Iterator[Chain]:
         """By whatever pays in some programs; GCC knows none of it."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from lbr2pgo.pgo import COUNTERS, NO_TRAINING_BUILD, NOT_LAID_OUT, PROFILES
+from lbr2pgo.pgo.goal import SPEED
 from lbr2pgo.pgo.kinds import INSTRUMENTED, SHIPPED, ProfileKind
 from lbr2pgo.pgo.limited import run_limited
 from lbr2pgo.pgo.loop_options import LoopOptions
@@ -160,5 +161,6 @@ class Variants:
             *([f"--{loop.layout}"] if loop.layout else []),
             *(["--propeller-clone-paths"] if loop.clone_paths else []),
             *(["--remarks"] if loop.remarks else []),
+            *(["--for", loop.goal.name] if loop.goal != SPEED else []),
             "--work", str(self.place(kind).directory),
         ]  # fmt: skip

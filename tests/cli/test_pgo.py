@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from builders.goals import BUILD_SHRUNK, write_shrunk
 from builders.outputs import held
 from builders.sample_profiles import has_marks
 
@@ -55,6 +56,24 @@ def test_a_program_is_built_trained_rebuilt_and_measured(command):
     profile = held(Path("app.lbr2pgo/app.prof"))
     assert profile.is_probe_based
     assert has_marks(profile)
+
+
+@pytest.mark.parametrize(
+    ("goal", "shipped"), [("speed", "app.lbr2pgo/app.before"), ("balanced", "app")]
+)
+def test_a_build_of_equal_speed_and_less_code_is_shipped_for_both(command, goal, shipped):
+    write_shrunk()
+    answer = command(
+        "pgo", "--build", BUILD_SHRUNK, "--binary", "app", "--train", "./app 20",
+        "--measure", "./app 10", "-c", "1009", "--runs", "0", "--emulate", "--for", goal,
+    )  # fmt: skip
+    assert answer.code == 0
+    lines = answer.out.splitlines()
+    (cycles,) = (line for line in lines if line.startswith("cycles, estimated "))
+    (code,) = (line.split()[-4] for line in lines if line.startswith("app  "))
+    assert 0.99 < float(cycles.split("(")[-1].rstrip(")")) < 1.01
+    assert float(code.strip("()")) < 0.8
+    assert f"Ship {shipped}." in lines
 
 
 @pytest.mark.parametrize(

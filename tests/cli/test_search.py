@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from builders.goals import BUILD_SHRUNK, write_shrunk
 
 from lbr2pgo.cli.search import seconds
 
@@ -94,3 +95,24 @@ def test_a_training_that_is_not_like_the_tests_is_warned_of(command, tool):
     assert found[1] != "plain"
     assert float(found[2]) > 1
     assert "Verdict: no profile is better than none." in answer.out
+
+
+@pytest.mark.slow
+def test_for_size_the_smallest_wins_though_it_saves_no_cycles(command, tool):
+    tool("clang-22"), tool("qemu-x86_64"), tool("llvm-profdata-22")
+    write_shrunk()
+    answer = command(
+        "pgo", "--search", "--build", BUILD_SHRUNK, "--binary", "app", "--train", "./app 20",
+        "--test", "./app 10", "-c", "1009", "--runs", "0", "--emulate", "--for", "size",
+    )  # fmt: skip
+    assert answer.code == 0
+    _, *rows = (line.split() for line in answer.out.splitlines())
+    ends = next(number for number, row in enumerate(rows) if len(row) != 5)
+    figures = {name: (float(cycles), float(code)) for name, _, _, cycles, code in rows[:ends]}
+    (winner,) = re.findall(r"^Verdict: (\S+) costs least", answer.out, re.MULTILINE)
+    cycles, code = figures[winner]
+    assert cycles > 0.999  # so for speed no profile would be better
+    assert code == min(code for _, code in figures.values()) < 0.8
+    assert figures["plain"] == (1, 1)
+    assert re.search(r"^The same alone: .* --for size ", answer.out, re.MULTILINE)
+    assert "--symbol-list" in Path(f"app.lbr2pgo/{winner}/app.commands.sh").read_text()

@@ -211,6 +211,15 @@ def test_the_best_is_refined_until_that_helps_nothing(searched: Searched) -> Non
     assert all(search.results.ratio(name, ["./app 2"]) >= helps for name in tried)
 
 
+@pytest.mark.parametrize(("near", "told"), [
+    ("lines", ["lines"]), ("probes", ["probes"]), ("contexts", ["probes", "contexts"])
+])  # fmt: skip
+def test_contexts_have_the_training_build_of_probes(near: str, told: list[str]) -> None:
+    cost = {near: 0.8}
+    stages = by_hand(Search(options(), *SILENT), lambda kind: cost.get(kind.told_by, 0.9))
+    assert stages[1] == [f"{each}-O1" for each in told]
+
+
 def test_what_was_tried_together_is_not_tried_again_on_top() -> None:
     def cycles(kind: ProfileKind) -> float:
         """Hot and cold pay, but not together."""
@@ -374,18 +383,19 @@ def test_times_of_the_fastest_of_six_can_be_certain(monkeypatch: pytest.MonkeyPa
     assert sign_test(np.full(runs.fewest, 0.9)) / 2 * 5 <= 0.05
 
 
-def test_counts_of_another_front_end_are_not_gone_on_with(
+def test_counts_of_another_front_end_or_goal_are_not_gone_on_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     found = set()
-    for model in ("", "zen4"):
+    for model, goal in (("", "speed"), ("zen4", "speed"), ("", "size")):
         one = options()
-        search = Search(replace(one, loop=replace(one.loop, model=model)), *SILENT)
+        loop = replace(one.loop, model=model, goal=GOALS[goal])
+        search = Search(replace(one, loop=loop), *SILENT)
         search.variants.plain.parent.mkdir(parents=True, exist_ok=True)
         search.variants.plain.write_bytes(b"program")
         found |= {search._what_is_counted()}
-    assert len(found) == 2
+    assert len(found) == 3
 
 
 @pytest.mark.usefixtures("folder")
