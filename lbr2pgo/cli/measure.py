@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from lbr2pgo.pgo.measurements import measure_programs
     from lbr2pgo.pgo.standard_input import kept_input
     from lbr2pgo.pgo.timing import NOT_TIMED
+    from lbr2pgo.support.printable import printable
     from lbr2pgo.support.timings import Timings
 
     model, words = _model_and_words(args)
@@ -97,6 +98,8 @@ def run(args: argparse.Namespace) -> int:
         _print_json(measured)
     else:
         print_measured(measured)
+        for sentence in found.changes:
+            print(printable(sentence))
     return 0
 
 

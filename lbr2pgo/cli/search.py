@@ -66,6 +66,7 @@ def _print_table(search: Search) -> None:
 
 def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     """Sentences: what wins, what the training would have chosen, what to keep."""
+    from lbr2pgo.pgo.comparison import decided_otherwise
     from lbr2pgo.pgo.post_link import bolt_command
 
     results, options = search.results, search.options
@@ -78,6 +79,8 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
         yield "Verdict: no profile is better than none."
         return
     yield f"Verdict: {best.name} costs least. {options.loop.binary} is that build: ship it."
+    yield f"With {search.shown} it {search.change(best)}."
+    yield from decided_otherwise(search.measured)
     yield _confirmed(search, best)
     yield from _beside(search, best)
     if best.training:

@@ -31,6 +31,7 @@ from lbr2pgo.pgo.timing import (
     NOT_TIMED,
     Interval,
     Rounds,
+    is_short,
     median_interval,
     sign_test,
     time_in_turns,
@@ -133,6 +134,11 @@ class Measured:
         """The median of these; None if there are none."""
         ratios = self.time_ratios(base)
         return median_interval(ratios) if len(ratios) else None
+
+    def sure_time(self, base: Measured) -> Interval | None:
+        """The same; None where it may be chance, or the times of `base` are too short to tell."""
+        time = None if is_short(base.seconds) else self.time_ratio(base)
+        return time if time is not None and time.excludes_one else None
 
     def time_chance(self, base: Measured) -> float:
         """How likely these ratios are, if both programs are equally fast."""

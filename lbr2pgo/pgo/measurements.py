@@ -10,6 +10,7 @@ from statistics import median
 import numpy as np
 
 from lbr2pgo.analyses.table import FIGURE, Column, Table, Unit
+from lbr2pgo.pgo.comparison import changes
 from lbr2pgo.pgo.measure import (
     Candidate,
     Measured,
@@ -53,6 +54,11 @@ class Measurements:
     def notes(self) -> tuple[str, ...]:
         """What makes them doubtful, a sentence each."""
         return tuple(measured_notes(self.programs))
+
+    @property
+    def changes(self) -> tuple[str, ...]:
+        """What the others need beside the first, certainly or by chance, a sentence each."""
+        return tuple(changes(self.programs))
 
     @property
     def table(self) -> Table:

@@ -8,7 +8,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
+
+from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.pgo.goal import SPEED, Goal
+from lbr2pgo.pgo.measure import CountedRun, Measured
 from lbr2pgo.support.output import write_pieces
 
 PLAIN = "plain"
@@ -44,6 +48,12 @@ class Cost:
     exit_code: int
     output: str
     """SHA-256 of what it wrote to standard output."""
+
+    @property
+    def run(self) -> CountedRun:
+        """The run, as far as that is kept."""
+        totals = Totals(self.instructions, self.taken, 0, 0)
+        return CountedRun(totals, self.exit_code, self.output)
 
 
 class Results:
@@ -106,6 +116,12 @@ class Results:
         """What it costs, by the goal: the geometric mean over some commands."""
         factors = [self._goal.cost(*self.priced(name, command)) for command in commands]
         return math.prod(factors) ** (1 / len(factors))
+
+    def measured(self, name: str, command: str) -> Measured:
+        """What was counted of a build with a command, of the plain one twice."""
+        again = self.costs.get(AGAIN, {}).get(command)
+        twice = again.run if again is not None and name == PLAIN else None
+        return Measured(name, self.costs[name][command].run, np.empty(0), again=twice)
 
     def shares(
         self, name: str, of: str, commands: Sequence[str]

@@ -23,6 +23,7 @@ from threading import Lock
 from time import monotonic
 
 from lbr2pgo.pgo.built_code import code_digest
+from lbr2pgo.pgo.comparison import change
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
 from lbr2pgo.pgo.kinds import INSTRUMENTED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.measure import (
@@ -210,12 +211,25 @@ class Search:
         loss = costs[0] / costs[1] - 1
         return trained, loss if loss > self._no_matter(self.options.judges) - 1 else 0.0
 
+    def change(self, kind: ProfileKind) -> str:
+        """What a kind needs beside the plain build, as it was measured, or else counted."""
+        name = str(self._build_of(kind))
+        found = next((each for each in self.measured if each.name == name), None)
+        plain = self.measured[0] if found else self.results.measured(PLAIN, self.shown)
+        return change(found or self.results.measured(kind.name, self.shown), plain)
+
+    @property
+    def shown(self) -> str:
+        """The command with which builds are timed: it had no part in the choice, if one has not."""
+        return (self.options.held_back or self.options.judges)[0]
+
     def _timed(self, kinds: Sequence[ProfileKind | None]) -> list[Measured]:
-        """Builds with their times, by a command that had no part."""
+        """Builds with their times."""
         builds = dict.fromkeys(self._build_of(kind) for kind in kinds)
-        text = (self.options.held_back or self.options.judges)[0]
         source = self.options.training.input
-        candidates = [candidate_of(text, self._place, build, source=source) for build in builds]
+        candidates = [
+            candidate_of(self.shown, self._place, build, source=source) for build in builds
+        ]
         front_end = front_end_of(self.options.loop.model, candidates[0])
         with self._step("Measure"):
             runs = replace(self.options.loop.runs, fewest=_FEWEST_RUNS)
@@ -426,6 +440,6 @@ def _surely_less_time(each: Measured, base: Measured, compared: int) -> float | 
 
     The more are compared, the more likely one of them is faster by chance (Bonferroni).
     """
-    time = each.time_ratio(base)
+    time = each.sure_time(base)
     is_chance = each.time_chance(base) / 2 * compared > 1 - CONFIDENCE
-    return None if time is None or time.high >= 1 or is_chance else time.median
+    return None if time is None or time.median >= 1 or is_chance else time.median

@@ -8,14 +8,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from lbr2pgo.pgo.comparison import change, decided_otherwise
 from lbr2pgo.pgo.goal import SPEED, Goal
 from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import Measured, differing_outputs
-from lbr2pgo.support.counted import counted
 
 _WORTH_IT = 0.99
 """Where no time is certain: what cycles of the model must come down to."""
-_WORDS = {"instructions": "instructions", "taken": "taken branches"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +36,9 @@ def verdict(
     """Sentences for the user; `measured` are the builds in their order, or nothing.
 
     A build is better than the first if its user time certainly is; where times tell no build from
-    the first, if it needs clearly fewer cycles by the model. Another goal than speed weighs the
-    size of the code, too; where functions are ordered for the start, that is what counts.
+    the first, as they do where they are too short, if it needs clearly fewer cycles by the model.
+    Another goal than speed weighs the size of the code, too; where functions are ordered for the
+    start, that is what counts.
     """
     best = len(builds) - 1 if not measured else _best(measured, options.goal)
     if measured and options.startup and _is_as_good(measured[-1], measured):
@@ -46,14 +46,15 @@ def verdict(
     if not measured:
         yield f"Verdict: not measured. The last build is {builds[best].path}."
     elif best:
-        yield f"Verdict: {builds[best].path} {_change(measured[best], measured[0])}."
+        yield f"Verdict: {builds[best].path} {change(measured[best], measured[0])}."
     else:
         yield "Verdict: no build is better than the plain one, as far as this run can tell."
         for each in measured[1:]:
-            yield f"  {each.name} {_change(each, measured[0])}."
+            yield f"  {each.name} {change(each, measured[0])}."
     for name in differing_outputs(measured) if measured else ():
         yield f"  {name} writes another output than the plain build: look into that first."
     if measured:
+        yield from decided_otherwise(measured)
         yield _input(options)
     yield from _advice(builds[best])
 
@@ -78,8 +79,8 @@ def _advice(chosen: Built) -> Iterator[str]:
 
 def _is_as_good(each: Measured, measured: Sequence[Measured]) -> bool:
     """Whether nothing speaks against a build that is for its start, which nobody measured."""
-    time = each.time_ratio(measured[0])
-    return each.name not in differing_outputs(measured) and (time is None or time.low <= 1)
+    time = each.sure_time(measured[0])
+    return each.name not in differing_outputs(measured) and (time is None or time.median < 1)
 
 
 def _best(measured: Sequence[Measured], goal: Goal) -> int:
@@ -89,9 +90,9 @@ def _best(measured: Sequence[Measured], goal: Goal) -> int:
     """
     base, others = measured[0], set(differing_outputs(measured))
     same = {i: each for i, each in enumerate(measured) if i and each.name not in others}
-    times = {i: each.time_ratio(base) for i, each in same.items()}
-    faster = {i: time.median for i, time in times.items() if time is not None and time.high < 1}
-    slower = {i for i, time in times.items() if time is not None and time.low > 1}
+    times = {i: time.median for i, each in same.items() if (time := each.sure_time(base))}
+    faster = {i: time for i, time in times.items() if time < 1}
+    slower = times.keys() - faster.keys()
     speeds = {i: _counted_speed(each, base) for i, each in same.items() if i not in slower} | faster
     if faster and goal == SPEED:
         speeds = faster
@@ -110,7 +111,7 @@ def _counted_speed(each: Measured, base: Measured) -> float:
         return ratio if abs(1 - ratio) > max(base.noise.values()) else 1.0
     return math.prod(
         ratio
-        for name in _WORDS
+        for name in ("instructions", "taken")
         if (ratio := each.count_ratios(base)[name]) is not None
         and abs(1 - ratio) > base.noise[name]
     )
@@ -119,30 +120,3 @@ def _counted_speed(each: Measured, base: Measured) -> float:
 def _growth(each: Measured, base: Measured) -> float:
     """Of the code; 1 where that is unknown."""
     return each.size.text / base.size.text if each.size and base.size else 1.0
-
-
-def _change(each: Measured, base: Measured) -> str:
-    certain, noise = list[str](), list[str]()
-    for name, ratio in each.count_ratios(base).items():
-        if name in _WORDS and ratio is not None:
-            change = f"{abs(1 - ratio):.1%} {'fewer' if ratio < 1 else 'more'} {_WORDS[name]}"
-            (certain if abs(1 - ratio) > base.noise[name] else noise).append(change)
-    time = each.time_ratio(base)
-    if time is not None:
-        word = "less" if time.median < 1 else "more"
-        interval = f"{time.low:.3f} to {time.high:.3f}, p = {each.time_chance(base):.2g}"
-        said = f"{abs(1 - time.median):.1%} {word} user time ({time.median:.3f}, {interval})"
-        (certain if time.excludes_one else noise).append(said)
-    parts = [
-        f"needs {' and '.join(certain)} than the plain build" if certain else "needs the same",
-        *(["not timed"] if time is None else []),
-        *([f"noise: {', '.join(noise)}"] if noise else []),
-        *_size(each, base),
-    ]
-    return "; ".join(parts)
-
-
-def _size(each: Measured, base: Measured) -> Iterator[str]:
-    if each.size is not None and base.size is not None:
-        pages = f"{counted(each.size.hot_pages, 'hot page')} in place of {base.size.hot_pages:,}"
-        yield f"code of {each.size.text / base.size.text:.2f} times the size, {pages}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ def _emulator(tool):
 def test_the_table_has_ratios_to_the_first_program(command):
     answer = command("measure", "--runs", "0", STATIC, PIE, "--", "1")
     assert answer.code == 0
-    head, first, second = (line.split() for line in answer.out.splitlines())
+    head, first, second = (line.split() for line in answer.out.splitlines()[:3])
     assert head[0] == "program"
     assert first[2:7:2] == ["(1.000)"] * 3
     assert first[0] == str(STATIC)
@@ -28,12 +29,28 @@ def test_the_table_has_ratios_to_the_first_program(command):
     assert second[-2:] == ["not", "timed"]
 
 
+def test_what_is_certain_is_said_of_each_program_but_the_first(command):
+    answer = command("measure", "--runs", "0", STATIC, PIE, STATIC, "--", "1")
+    more, same = answer.out.splitlines()[-2:]
+    said = (
+        rf"{PIE} needs 3[.]\d% more instructions and 2[.]\d% more taken branches than {STATIC}; "
+        r"not timed; code of 0[.]\d\d times the size, 2 hot pages in place of 2[.]"
+    )
+    assert re.fullmatch(said, more)
+    assert same == (
+        f"{STATIC} needs the same as {STATIC}; not timed; code of 1.00 times the size, 2 hot pages "
+        "in place of 2."
+    )
+    alone = command("measure", "--runs", "0", STATIC, "--", "1")
+    assert len(alone.out.splitlines()) == 2
+
+
 @pytest.mark.parametrize("columns", ["80", "100"])
 def test_on_a_narrow_terminal_programs_stand_side_by_side(command, monkeypatch, columns):
     monkeypatch.setenv("COLUMNS", columns)
     answer = command("measure", "--runs", "6", STATIC, PIE, STATIC, "--", "40")
     assert answer.code == 0
-    head, *rows = answer.out.splitlines()
+    head, *rows = answer.out.splitlines()[:-2]
     assert max(map(len, (head, *rows))) <= int(columns)
     names = (STATIC.name, PIE.name, STATIC.name)
     assert all(a.endswith(b[-4:]) for a, b in zip(head.split(), names, strict=True))
@@ -123,7 +140,7 @@ def test_what_native_runs_have_in_memory_is_told_on_demand(command, state):
     asked = ("measure", "--runs", "0", "--memory", state)
     answer = command(*asked, STATIC, PIE, "--", "1")
     assert answer.code == 0
-    head, *rows = answer.out.splitlines()[3:]
+    head, *rows = answer.out.splitlines()[3:-1]
     assert head.split() == ["in", "memory", str(STATIC), str(PIE)]
     assert [row.split("  ")[0] for row in rows] == [
         "resident code (bytes)",

@@ -43,6 +43,8 @@ def test_a_table_names_every_kind_and_the_verdict_what_to_keep(command, tool):
         "On what had no part in the choice \\(./app 3\\): 0[.][0-9]+ of the instructions, .*"
     )
     assert any(re.fullmatch(confirmed, row) for row in rows)
+    with_it = r"With ./app 3 it needs .* fewer taken branches than the plain build; not timed.*"
+    assert any(re.fullmatch(with_it, row) for row in rows)
     beside = re.compile(r"It saves .*\d+% of the taken branches that instrumented saves[.]")
     assert any(map(beside.fullmatch, rows))
 

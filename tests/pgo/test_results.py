@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from lbr2pgo.pgo.goal import GOALS
-from lbr2pgo.pgo.results import PLAIN, Cost, Results
+from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
 
 
 def one(instructions: int, taken: int, cycles: float = 1, code: int = 1) -> Cost:
@@ -56,6 +56,14 @@ def test_shares_are_of_what_another_build_saves_over_all_commands(results: Resul
         results.add(name, {**results.costs[name], "other": one(*other)})
     assert results.shares("b", "a", ["other"]) == (None, 0.5)
     assert results.shares("b", "a", ["run", "other"]) == (200 / 505, 75 / 60)
+
+
+def test_what_was_counted_is_measured_as_elsewhere(results: Results) -> None:
+    results.add(AGAIN, cost(1001, 100))
+    plain, b = (results.measured(name, "run") for name in (PLAIN, "b"))
+    assert b.count_ratios(plain)["taken"] == 0.5
+    assert plain.spread["instructions"] == pytest.approx(0.001)
+    assert b.again is None
 
 
 def test_the_mean_over_commands_is_geometric(results: Results) -> None:

@@ -304,6 +304,25 @@ def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched)
     assert search.results.ratio(best.name, ["./app 2"]) <= least * 1.001
 
 
+def test_what_the_winner_needs_is_said_as_it_was_counted_or_measured(
+    searched: Searched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, search, best, _ = searched
+    assert best is not None
+    costs = [search.results.costs[name]["./app 3"] for name in (best.name, PLAIN)]
+    fewer = 1 - costs[0].taken / costs[1].taken
+    assert search.shown == "./app 3"
+    assert f" {fewer:.1%} fewer taken branches than the plain build; not" in search.change(best)
+    names = [str(search.variants.build_of(kind)) for kind in (ProfileKind("lines"), best)]
+    runs = [CountedRun(Totals(taken, taken, 0, 0), 0, "") for taken in (8, 4)]
+    measured = [Measured(*row, np.full(6, 1.0)) for row in zip(names, runs, strict=True)]
+    monkeypatch.setattr(search, "measured", measured)
+    assert search.change(best) == (
+        "needs 50.0% fewer instructions and 50.0% fewer taken branches than the plain build; "
+        "noise: 0.0% more user time (1.000, 1.000 to 1.000, p = 1)"
+    )
+
+
 @pytest.mark.parametrize(("more", "loss"), [(1.0005, 0.0), (1.01, 0.01)])
 def test_what_the_training_would_choose_is_told_if_it_costs_more(
     searched: Searched, monkeypatch: pytest.MonkeyPatch, more: float, loss: float
@@ -338,18 +357,19 @@ def test_what_differs_less_than_the_plain_build_from_itself_is_the_same(
 
 
 @pytest.mark.parametrize(
-    ("goal", "seconds", "wins"),
+    ("goal", "unit", "seconds", "wins"),
     [
-        ("speed", [[0.9] * 6], 1),
-        ("speed", [[0.9] * 3 + [1.1] * 3], 0),
-        ("speed", [[0.9] * 7, [0.8] * 7, *[[1.0] * 7] * 3], 2),
+        ("speed", 1, [[0.9] * 6], 1),
+        ("speed", 0.005, [[0.9] * 6], 0),  # too short
+        ("speed", 1, [[0.9] * 3 + [1.1] * 3], 0),
+        ("speed", 1, [[0.9] * 7, [0.8] * 7, *[[1.0] * 7] * 3], 2),
         # With five of them, chance makes one be faster six times in eight of a hundred searches.
-        ("speed", [[0.9] * 6, *[[1.0] * 6] * 4], 0),
-        ("balanced", [[0.9] * 6], 0),  # its code is of four times the size
+        ("speed", 1, [[0.9] * 6, *[[1.0] * 6] * 4], 0),
+        ("balanced", 1, [[0.9] * 6], 0),  # its code is of four times the size
     ],
 )
 def test_of_what_costs_the_same_time_decides_where_it_is_certain(
-    monkeypatch: pytest.MonkeyPatch, goal: str, seconds: list[list[float]], wins: int
+    monkeypatch: pytest.MonkeyPatch, goal: str, unit: float, seconds: list[list[float]], wins: int
 ) -> None:
     usual = options()
     loop = replace(usual.loop, runs=Rounds(len(seconds[0])), goal=GOALS[goal])
@@ -361,7 +381,7 @@ def test_of_what_costs_the_same_time_decides_where_it_is_certain(
         search.results.costs[kind.name] = {"./app 2": replace(cost, code=4)}
     run = CountedRun(Totals(1, 1, 0, 0), 0, "")
     times = [[2.0] * len(seconds[0]), [1.0] * len(seconds[0]), *seconds]
-    measured = [Measured(str(i), run, np.array(each)) for i, each in enumerate(times)]
+    measured = [Measured(str(i), run, np.array(each) * unit) for i, each in enumerate(times)]
     monkeypatch.setattr(search, "_rivals", lambda kind: rivals)
     monkeypatch.setattr(search, "_timed", lambda kinds: measured)
     assert search._fastest(rivals[0]) == rivals[wins]

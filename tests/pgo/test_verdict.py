@@ -93,6 +93,13 @@ def test_time_that_is_noise_is_said_and_counts_decide() -> None:
     assert lines[2] == "Ship app."
 
 
+def test_times_that_are_too_short_decide_nothing_and_that_is_said() -> None:
+    lines = said((1000, 500, 0.002), (900, 300, 0.003), (990, 490, 0.001))
+    assert "; too short to tell: 50.0% more user time" in lines[0]
+    assert lines[1] == "Times of 2.0 ms are too short to tell: counts decide."
+    assert "Ship app." in lines
+
+
 def test_a_build_that_is_surely_slower_is_not_better() -> None:
     lines = said((1000, 500, 2.0), (900, 300, 2.2))
     assert lines[0].startswith("Verdict: no build is better than the plain one")
