@@ -122,6 +122,12 @@ _NOISY = 0.05
 """Half the width of an interval of which nothing can be said."""
 _REPEATS = 0.001
 """Counts of two runs that differ by less are those of one that repeats itself."""
+_FIXED_WORK = "give it fixed work (a number of rounds in place of a time, a seed)"
+"""Clocks that count instructions are no cure: until a deadline every build would count the same."""
+
+
+def _repeats(program: Measured) -> bool:
+    return max(program.spread.values()) <= _REPEATS
 
 
 def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
@@ -134,12 +140,12 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
             f"every run ended with exit code {first.counted.exit_code}: did it lack arguments, "
             "input (standard input is a file here) or a terminal?"
         )
-    spread = max(first.spread.values())
-    if spread > _REPEATS:
+    if not _repeats(first):
+        spread = max(first.spread.values())
         yield (
             f"{first.name} does not repeat itself: counts of two runs differ by {spread:.1%} "
             "(time, deadlines, random numbers, threads?), so chance may make any differ by "
-            f"{spread * BY_CHANCE:.0%}"
+            f"{spread * BY_CHANCE:.0%}: {_FIXED_WORK}"
         )
     if not first.repeats_output:
         yield f"{first.name} writes something else each time, so outputs are not compared"
@@ -159,12 +165,17 @@ def _notes_on_time(measured: Sequence[Measured]) -> Iterator[str]:
             f"{first.name} takes {np.median(first.seconds) * 1000:.1f} ms, too short to tell: let "
             "one run repeat its work"
         )
+    advice = (
+        "judge by counts, or by cycles of a model (--model)"
+        if _repeats(first)
+        else "counts are no better, since these differ from run to run"
+    )
     for each in measured:
         ratio = None if each is first else each.time_ratio(first)
         if ratio is not None and (ratio.high - ratio.low) / 2 > _NOISY:
             yield (
                 f"the time of {each.name} is noise ({ratio.low:.2f} to {ratio.high:.2f} of the "
-                "first's): judge by counts, or by cycles of a model (--model)"
+                f"first's): {advice}"
             )
         found = outliers(each.seconds)
         if found:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,30 @@ def test_what_is_certain_is_said_of_each_program_but_the_first(command):
     )
     alone = command("measure", "--runs", "0", STATIC, "--", "1")
     assert len(alone.out.splitlines()) == 2
+
+
+UNTIL_THE_NEXT_TICK = """
+#include <time.h>
+static long tick(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 5 + now.tv_nsec / 200000000;
+}
+int main(void) { for (long first = tick(); tick() == first;); }
+"""
+
+
+def test_a_program_that_adapts_to_time_is_to_be_given_fixed_work(command, tool, tmp_path):
+    source, program = tmp_path / "ticks.c", tmp_path / "ticks"
+    source.write_text(UNTIL_THE_NEXT_TICK)
+    subprocess.run([tool("cc"), "-O2", source, "-o", program], check=True)
+    answer = command("measure", "--runs", "6", program, program)
+    assert answer.code == 0
+    assert "does not repeat itself: counts of two runs differ by" in answer.err
+    assert "give it fixed work (a number of rounds in place of a time, a seed)" in answer.err
+    assert "is noise (" in answer.err
+    assert "counts are no better" in answer.err
+    assert "judge by counts" not in answer.err
 
 
 @pytest.mark.parametrize("columns", ["80", "100"])

@@ -37,7 +37,8 @@ def test_counts_that_differ_from_run_to_run_are_noted() -> None:
     again = replace(RUN, totals=Totals(1000, 103, 10, 1))
     assert notes(replace(IT, again=again)) == [
         "it does not repeat itself: counts of two runs differ by 3.0% (time, deadlines, random "
-        "numbers, threads?), so chance may make any differ by 38%"
+        "numbers, threads?), so chance may make any differ by 38%: give it fixed work (a number of "
+        "rounds in place of a time, a seed)"
     ]
 
 
@@ -55,6 +56,17 @@ def test_a_time_that_is_noise_is_called_that(by: float, is_noise: bool) -> None:
     said = [note for note in notes(first, other) if "noise" in note]
     assert bool(said) is is_noise
     assert all(note.endswith("judge by counts, or by cycles of a model (--model)") for note in said)
+
+
+def test_counts_that_differ_from_run_to_run_are_no_cure_for_noise() -> None:
+    again = replace(RUN, totals=Totals(1000, 103, 10, 1))
+    first = replace(IT, seconds=np.full(10, 1.0), again=again)
+    other = Measured("other", RUN, np.linspace(0.9, 1.1, 10))
+    *_, note = notes(first, other)
+    assert note == (
+        "the time of other is noise (0.92 to 1.08 of the first's): counts are no better, since "
+        "these differ from run to run"
+    )
 
 
 @pytest.mark.parametrize(
