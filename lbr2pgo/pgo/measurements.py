@@ -20,6 +20,7 @@ from lbr2pgo.pgo.measure import (
 )
 from lbr2pgo.pgo.native_memory import MemoryState
 from lbr2pgo.pgo.timing import BY_CHANCE, Rounds, is_short, outliers
+from lbr2pgo.pgo.wants import WANTS, did_nothing
 from lbr2pgo.support.dataclass import dataclass
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
@@ -135,11 +136,11 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
     first = measured[0]
     for name in differing_outputs(measured):
         yield f"{name} writes another output than {first.name}"
+    nothing = did_nothing(first.counted.totals.instructions)
     if first.counted.exit_code:
-        yield (
-            f"every run ended with exit code {first.counted.exit_code}: did it lack arguments, "
-            "input (standard input is a file here) or a terminal?"
-        )
+        yield f"every run ended with exit code {first.counted.exit_code}: {WANTS}"
+    elif nothing:
+        yield f"{first.name} {nothing}"
     if not _repeats(first):
         spread = max(first.spread.values())
         yield (

@@ -31,6 +31,7 @@ from lbr2pgo.pgo.training import (
     recordings,
     walks_frame_pointers,
 )
+from lbr2pgo.pgo.wants import what_it_read
 from lbr2pgo.pgo.workplace import Workplace, need
 from lbr2pgo.profiles.afdo.format import AfdoOutput
 from lbr2pgo.profiles.base import Output
@@ -187,7 +188,8 @@ def count_in_program(training: Training, directory: Path, say: Say) -> None:
         say(CommandLine(f"{command}{source}"))
         with reading(training.input) as stdin:
             done = subprocess.run(command_words(command), stdin=stdin)
-        check_trained(done.returncode, command, any_status=training.any_status)
+        read = what_it_read(training.input, ours=False)
+        check_trained(done.returncode, command, training, read)
     if not any(directory.glob("*.profraw")):
         raise InputError(
             "the training run has written no counts",

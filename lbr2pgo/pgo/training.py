@@ -10,6 +10,7 @@ from pathlib import Path
 from lbr2pgo.conversion import ConvertOptions, convert
 from lbr2pgo.model.doubts import parted
 from lbr2pgo.pgo.steps import CommandLine, Detail, Say, command_words
+from lbr2pgo.pgo.wants import WANTS, did_nothing, what_it_read
 from lbr2pgo.profiles.base import Output
 from lbr2pgo.provenance.told_conversion import convert_with_provenance
 from lbr2pgo.recorders.hardware import choose_recorder, record_hardware
@@ -137,18 +138,21 @@ def record(
         code, used = result.exit_code, result.period
         for warning in result.warnings:
             say(f"   Warning: {warning}")
-    check_trained(code, command, any_status=training.any_status)
+        nothing = did_nothing(result.totals.instructions)
+        if nothing and not code and not training.startup:
+            say(f"   Warning: It {nothing}")
+    check_trained(code, command, training, what_it_read(training.input, ours=True))
     return used
 
 
-def check_trained(code: int, command: str, *, any_status: bool) -> None:
-    """Raise InputError if a training run failed, and may not."""
-    if code and not any_status:
+def check_trained(code: int, command: str, training: Training, read: str) -> None:
+    """Raise InputError if a training run failed, and may not; `read` is said of its input."""
+    if code and not training.any_status:
         raise InputError(
             f"the training run failed with exit code {code}",
             where=command,
-            cure="A profile of a run that fails is of little use. If that is how the program ends, "
-            "give --any-status.",
+            cure=f"{read}: {WANTS} A profile of a run that fails is of little use; if that is how "
+            "the program ends, give --any-status.",
         )
 
 

@@ -12,7 +12,7 @@ from lbr2pgo.pgo.measure import CountedRun, Measured
 from lbr2pgo.pgo.measurements import measured_notes
 from lbr2pgo.pgo.perf_counters import EventCount
 
-RUN = CountedRun(Totals(1000, 100, 10, 1), 0, "a")
+RUN = CountedRun(Totals(10_000_000, 1_000_000, 10, 1), 0, "a")
 IT = Measured("it", RUN, np.empty(0), again=RUN)
 
 
@@ -34,7 +34,7 @@ def test_another_output_is_noted_unless_the_program_s_own_changes() -> None:
 
 
 def test_counts_that_differ_from_run_to_run_are_noted() -> None:
-    again = replace(RUN, totals=Totals(1000, 103, 10, 1))
+    again = replace(RUN, totals=Totals(10_000_000, 1_030_000, 10, 1))
     assert notes(replace(IT, again=again)) == [
         "it does not repeat itself: counts of two runs differ by 3.0% (time, deadlines, random "
         "numbers, threads?), so chance may make any differ by 38%: give it fixed work (a number of "
@@ -45,8 +45,16 @@ def test_counts_that_differ_from_run_to_run_are_noted() -> None:
 def test_an_exit_code_is_noted() -> None:
     failed = replace(RUN, exit_code=3)
     (note,) = notes(replace(IT, counted=failed, again=failed))
-    assert note.startswith("every run ended with exit code 3: did it lack arguments, input")
-    assert note.endswith("or a terminal?")
+    assert note == (
+        "every run ended with exit code 3: does it want arguments, input (lbr2pgo … < FILE) or a "
+        "terminal (script -qec 'CMD' /dev/null)?"
+    )
+
+
+def test_a_run_that_does_nothing_is_noted() -> None:
+    idle = replace(RUN, totals=Totals(104_760, 9_000, 10, 1))
+    (note,) = notes(replace(IT, counted=idle, again=idle))
+    assert note.startswith("it ran only 104,760 instructions, hardly more than a start: does it")
 
 
 @pytest.mark.parametrize(("by", "is_noise"), [(0.02, False), (0.08, True)])
@@ -59,7 +67,7 @@ def test_a_time_that_is_noise_is_called_that(by: float, is_noise: bool) -> None:
 
 
 def test_counts_that_differ_from_run_to_run_are_no_cure_for_noise() -> None:
-    again = replace(RUN, totals=Totals(1000, 103, 10, 1))
+    again = replace(RUN, totals=Totals(10_000_000, 1_030_000, 10, 1))
     first = replace(IT, seconds=np.full(10, 1.0), again=again)
     other = Measured("other", RUN, np.linspace(0.9, 1.1, 10))
     *_, note = notes(first, other)
