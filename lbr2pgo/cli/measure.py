@@ -314,6 +314,7 @@ def _print_json(measured: Sequence[Measured]) -> None:
         "exit_code": measured[0].counted.exit_code,
         "differing_outputs": differing_outputs(measured),
         "noise": measured[0].spread,
+        "hardware_refusal": measured[0].uncounted or None,
         "programs": [_as_json(each, measured[0]) for each in measured],
     }
     print(json.dumps(answer, indent=2))

@@ -22,7 +22,13 @@ import numpy as np
 
 from lbr2pgo.model.exact_counts import ExactCounts, Totals
 from lbr2pgo.pgo.native_memory import MemoryState, MemoryUse, memory_use
-from lbr2pgo.pgo.perf_counters import EVENTS, EventCount, count_events, countable
+from lbr2pgo.pgo.perf_counters import (
+    EVENTS,
+    Countable,
+    EventCount,
+    count_events,
+    countable,
+)
 from lbr2pgo.pgo.standard_input import reading
 from lbr2pgo.pgo.steps import command_words, put, with_binary
 from lbr2pgo.pgo.timing import (
@@ -122,6 +128,8 @@ class Measured:
     compares with their own."""
     events: Sequence[Mapping[str, EventCount]] = ()
     """What hardware counted of some native runs, of those events that it can count."""
+    uncounted: str = ""
+    """Why hardware counted nothing; empty where it did, or nobody asked."""
     memory: MemoryUse | None = None
     """What native runs had in memory; None where nobody asked, or none could be made."""
 
@@ -225,10 +233,12 @@ def measure(
                 runs if are_native else NOT_TIMED,
             )
         with timings.stage("count by hardware"):
-            events = _event_rounds(candidates, is_wanted=bool(len(seconds)))
+            can = countable(EVENTS) if len(seconds) else Countable(())
+            events = _event_rounds(candidates, can.events)
         uses = [_memory_use(each, memory if are_native else None) for each in candidates]
     repeated = (again, *[None] * (len(names) - 1))
-    rows = zip(names, counted, seconds.T, sizes, repeated, events, uses, strict=True)
+    why = [can.refusal] * len(names)
+    rows = zip(names, counted, seconds.T, sizes, repeated, events, why, uses, strict=True)
     return [Measured(*row) for row in rows]
 
 
@@ -336,10 +346,9 @@ def _memory_use(candidate: Candidate, state: MemoryState | None) -> MemoryUse | 
 
 
 def _event_rounds(
-    candidates: Sequence[Candidate], *, is_wanted: bool
+    candidates: Sequence[Candidate], events: Sequence[str]
 ) -> list[list[dict[str, EventCount]]]:
     """By candidate, what hardware counted in each of its runs; no run where it counts nothing."""
-    events = countable(EVENTS) if is_wanted else ()
     found: list[list[dict[str, EventCount]]] = [[] for _ in candidates]
     for _ in range(FEWEST_RUNS if events else 0):
         for candidate, runs in zip(candidates, found, strict=True):

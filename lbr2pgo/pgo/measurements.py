@@ -151,6 +151,8 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
     if not first.repeats_output:
         yield f"{first.name} writes something else each time, so outputs are not compared"
     yield from _notes_on_time(measured)
+    if first.uncounted:
+        yield f"hardware counts nothing here: {first.uncounted}"
     shares = [count.share for each in measured for run in each.events for count in run.values()]
     if shares and min(shares) < 1:
         yield (

@@ -101,6 +101,42 @@ def test_json_holds_counts_ratios_and_every_time(command):
     assert ratio["low"] <= ratio["median"] <= ratio["high"]
 
 
+def test_what_hardware_counts_is_a_table_of_medians_and_ratios(command, monkeypatch, tool):
+    tool("perf")
+    monkeypatch.setattr("lbr2pgo.pgo.measure.EVENTS", (("no-such-event", "page-faults"),))
+    answer = command("measure", "--runs", "6", STATIC, PIE, "--", "1")
+    head, row = answer.out.splitlines()[3:5]
+    assert head.split() == ["counted", "by", "hardware", str(STATIC), str(PIE)]
+    ratio = r"\d[.]\d{3} [(]\d[.]\d{3} to \d[.]\d{3}[)]"
+    assert re.fullmatch(rf"page-faults +\d+ +{ratio}", row)
+    assert "hardware counts nothing" not in answer.err
+
+
+def test_json_has_what_hardware_counted_of_each_run(command, monkeypatch, tool):
+    tool("perf")
+    monkeypatch.setattr("lbr2pgo.pgo.measure.EVENTS", (("page-faults",), ("no-such-event",)))
+    answer = command("measure", "--runs", "6", "--format", "json", STATIC, PIE, "--", "1")
+    found = json.loads(answer.out)
+    assert found["hardware_refusal"] is None
+    for program in found["programs"]:
+        assert [run.keys() for run in program["events"]] == [{"page-faults"}] * 6
+        assert all(run["page-faults"]["value"] > 10 for run in program["events"])
+        assert {run["page-faults"]["share"] for run in program["events"]} == {1}
+
+
+def test_that_hardware_counts_nothing_is_said_once_with_the_reason(command, monkeypatch, tool):
+    tool("perf")
+    monkeypatch.setattr("lbr2pgo.pgo.measure.EVENTS", (("no-such-event",),))
+    asked = ("measure", "--runs", "6", STATIC, PIE, "--", "1")
+    answer = command(*asked)
+    why = "perf says: event syntax error: 'no-such-event:u'"
+    assert answer.err.count(f"note: hardware counts nothing here: {why}\n") == 1
+    assert "counted by hardware" not in answer.out
+    found = json.loads(command(*asked[:1], "--format", "json", *asked[1:]).out)
+    assert found["hardware_refusal"] == why
+    assert "hardware" not in command("measure", "--runs", "0", STATIC, "--", "1").err
+
+
 def test_programs_with_another_output_are_named(command, tmp_path):
     other = tmp_path / "other"
     other.write_text("#!/bin/sh\necho something else\n")

@@ -120,7 +120,7 @@ def test_what_hardware_counts_is_compared_turn_by_turn(
     monkeypatch: pytest.MonkeyPatch, tool: Callable[[str], str]
 ) -> None:
     tool("perf")
-    monkeypatch.setattr(module, "EVENTS", ("page-faults", "no-such-event"))
+    monkeypatch.setattr(module, "EVENTS", (("page-faults",), ("no-such-event",)))
     once, same = measure([interp(INTERP, 1), replace(interp(INTERP, 1), name="same")], SIX)
     assert [each.keys() for each in once.events] == [{"page-faults"}] * FEWEST_RUNS
     ratio = same.event_ratios(once)["page-faults"]

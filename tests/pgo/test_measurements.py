@@ -97,3 +97,10 @@ def test_counters_that_took_turns_are_noted() -> None:
         "hardware counters took turns: an event was counted in 62% of a run, and the rest is "
         "extrapolated"
     ]
+
+
+def test_that_hardware_counts_nothing_is_noted_with_the_reason() -> None:
+    barred = replace(IT, uncounted="perf is not installed")
+    assert notes(barred, replace(barred, name="other")) == [
+        "hardware counts nothing here: perf is not installed"
+    ]
