@@ -7,7 +7,7 @@ from statistics import median
 
 from lbr2pgo.pgo.measure import Measured
 from lbr2pgo.pgo.timing import is_short
-from lbr2pgo.support.counted import counted
+from lbr2pgo.support.counted import counted, listed
 
 _COUNTS = {
     "instructions": "instructions", "taken": "taken branches", "cycles": "cycles of the model",
@@ -37,7 +37,7 @@ def change(each: Measured, base: Measured, than: str = "the plain build") -> str
     certain += [time] if is_sure else []
     doubtful += [time] if time and not is_sure and not untold else []
     parts = [
-        f"needs {' and '.join(certain)} than {than}" if certain else f"needs the same as {than}",
+        f"needs {listed(certain)} than {than}" if certain else f"needs the same as {than}",
         *([] if time else ["not timed"]),
         *([f"noise: {', '.join(doubtful)}"] if doubtful else []),
         *([f"too short to tell: {time}"] if time and untold else []),

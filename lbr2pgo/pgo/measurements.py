@@ -123,6 +123,8 @@ _NOISY = 0.05
 """Half the width of an interval of which nothing can be said."""
 _REPEATS = 0.001
 """Counts of two runs that differ by less are those of one that repeats itself."""
+_WHOLE_RUN = 0.98
+"""What perf, which cuts off what is behind the point, prints of it for two kinds of cores."""
 _FIXED_WORK = "give it fixed work (a number of rounds in place of a time, a seed)"
 """Clocks that count instructions are no cure: until a deadline every build would count the same."""
 
@@ -154,7 +156,7 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
     if first.uncounted:
         yield f"hardware counts nothing here: {first.uncounted}"
     shares = [count.share for each in measured for run in each.events for count in run.values()]
-    if shares and min(shares) < 1:
+    if shares and min(shares) < _WHOLE_RUN:
         yield (
             f"hardware counters took turns: an event was counted in {min(shares):.0%} of a run, "
             "and the rest is extrapolated"

@@ -12,7 +12,7 @@ from lbr2pgo.analyses.evidence import Evidence
 from lbr2pgo.analyses.gains import Gain, GainKind, gains
 from lbr2pgo.analyses.table import Table, Value, percentage
 from lbr2pgo.support.addresses import placed_array
-from lbr2pgo.support.counted import counted
+from lbr2pgo.support.counted import counted, listed
 from lbr2pgo.support.dataclass import dataclass
 
 QUALITY = "quality"
@@ -121,7 +121,7 @@ def _hottest(table: Table | None) -> Iterator[Sentence]:
              ("cycles_share", "cycles"))  # fmt: skip
     shares = [f"{percentage(v)} of the {what}" for key, what in parts if (v := _number(row[key]))]
     yield Sentence(
-        f"The hottest function is {row['function']}{_at(row['line'])}, with {_joined(shares)}.",
+        f"The hottest function is {row['function']}{_at(row['line'])}, with {listed(shares)}.",
         _address(table),
     )
 
@@ -157,7 +157,7 @@ def _largest(evidence: Evidence, found: Sequence[Gain]) -> Iterator[Sentence]:
     at = f"{place.function[0]}{_at(place.line[0])}"
     text = _WAYS[first.kind].format(share=percentage(first.share), branches=branches)
     also = [f"{gain.kind} {percentage(gain.share)}" for gain in others]
-    rest = f"; {_joined(also)}, which may overlap" if also else ""
+    rest = f"; {listed(also)}, which may overlap" if also else ""
     yield Sentence(
         f"The most to gain: {text}, {percentage(first.largest_share)} of that in {at}{rest}.",
         first.largest,
@@ -176,7 +176,3 @@ def _at(line: Value) -> str:
 
 def _number(value: Value) -> float | None:
     return value if isinstance(value, int | float) else None
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return ", ".join(parts[:-1]) + " and " + parts[-1] if len(parts) > 1 else "".join(parts)

@@ -97,6 +97,8 @@ def test_counters_that_took_turns_are_noted() -> None:
         "hardware counters took turns: an event was counted in 62% of a run, and the rest is "
         "extrapolated"
     ]
+    cut_off = [{"cycles": EventCount(100, 0.99)}]  # 99 % on one kind of cores, 0 % on the other
+    assert notes(replace(IT, events=cut_off)) == []
 
 
 def test_that_hardware_counts_nothing_is_noted_with_the_reason() -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from lbr2pgo.support.counted import counted
+from lbr2pgo.support.counted import counted, listed
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,11 @@ from lbr2pgo.support.counted import counted
 )
 def test_one_thing_is_no_plural(number: int, thing: str, text: str) -> None:
     assert counted(number, thing) == text
+
+
+@pytest.mark.parametrize(
+    ("things", "text"),
+    [([], ""), (["a"], "a"), (["a", "b"], "a and b"), (["a", "b", "c"], "a, b and c")],
+)
+def test_a_list_ends_with_and(things: list[str], text: str) -> None:
+    assert listed(things) == text
