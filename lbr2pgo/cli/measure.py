@@ -293,7 +293,7 @@ def _time_cell(each: Measured, base: Measured) -> str:
     """Its median, or how it differs from the first program's, and how likely that is chance."""
     ratio = each.time_ratio(base)
     if ratio is None:
-        return "not timed"
+        return "too short" if len(each.seconds) else "not timed"
     if each is base:
         return f"{median(each.seconds.tolist()):.4f} s"
     return f"{_interval_text(ratio)}, p = {each.time_chance(base):.2g}"

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.measure import print_measured
 
-_REPEATS = 0.001
-"""Costs of two runs that differ by less are those of one that repeats itself."""
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -74,6 +71,7 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
         yield f"Left out: {name} does not end or write as the plain build does."
     for name, why in sorted(search.left_out.items()):
         yield f"Left out: {name}: {why}"
+    yield from search.cures
     yield from _overfitting(search)
     if best is None:
         yield "Verdict: no profile is better than none."
@@ -130,13 +128,15 @@ def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
 
 
 def _overfitting(search: Search) -> Iterator[str]:
+    from lbr2pgo.pgo.measurements import FIXED_WORK, REPEATS
     from lbr2pgo.pgo.timing import BY_CHANCE
 
     spread = search.results.spread(search.options.judges)
-    if spread > _REPEATS:
+    if spread > REPEATS:
         yield (
             f"Note: the plain build does not repeat itself: two runs differ by {spread:.1%}, and "
-            f"builds that differ by less than {spread * BY_CHANCE:.0%} count as the same."
+            f"builds that differ by less than {spread * BY_CHANCE:.0%} count as the same: "
+            f"{FIXED_WORK}."
         )
     if not search.options.tests:
         yield "Note: judged by what it was trained with; --test CMD gives other inputs."

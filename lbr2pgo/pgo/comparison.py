@@ -38,9 +38,9 @@ def change(each: Measured, base: Measured, than: str = "the plain build") -> str
     doubtful += [time] if time and not is_sure and not untold else []
     parts = [
         f"needs {listed(certain)} than {than}" if certain else f"needs the same as {than}",
-        *([] if time else ["not timed"]),
+        *([] if len(base.seconds) else ["not timed"]),
         *([f"noise: {', '.join(doubtful)}"] if doubtful else []),
-        *([f"too short to tell: {time}"] if time and untold else []),
+        *([f"too short to tell: {time or 'the clock stood still'}"] if untold else []),
         *_size(each, base),
     ]
     return "; ".join(parts)

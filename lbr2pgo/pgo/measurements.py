@@ -121,16 +121,16 @@ def measure_programs(
 
 _NOISY = 0.05
 """Half the width of an interval of which nothing can be said."""
-_REPEATS = 0.001
+REPEATS = 0.001
 """Counts of two runs that differ by less are those of one that repeats itself."""
 _WHOLE_RUN = 0.98
 """What perf, which cuts off what is behind the point, prints of it for two kinds of cores."""
-_FIXED_WORK = "give it fixed work (a number of rounds in place of a time, a seed)"
+FIXED_WORK = "give it fixed work (a number of rounds in place of a time, a seed)"
 """Clocks that count instructions are no cure: until a deadline every build would count the same."""
 
 
 def _repeats(program: Measured) -> bool:
-    return max(program.spread.values()) <= _REPEATS
+    return max(program.spread.values()) <= REPEATS
 
 
 def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
@@ -148,7 +148,7 @@ def measured_notes(measured: Sequence[Measured]) -> Iterator[str]:
         yield (
             f"{first.name} does not repeat itself: counts of two runs differ by {spread:.1%} "
             "(time, deadlines, random numbers, threads?), so chance may make any differ by "
-            f"{spread * BY_CHANCE:.0%}: {_FIXED_WORK}"
+            f"{spread * BY_CHANCE:.0%}: {FIXED_WORK}"
         )
     if not first.repeats_output:
         yield f"{first.name} writes something else each time, so outputs are not compared"

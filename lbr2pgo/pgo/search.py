@@ -41,7 +41,7 @@ from lbr2pgo.pgo.steps import Say, SayOver, Title, put
 from lbr2pgo.pgo.thread_locals import with_inlined_wrappers
 from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft, Stage
 from lbr2pgo.pgo.timing import BY_CHANCE, CONFIDENCE, NOT_TIMED
-from lbr2pgo.pgo.variants import Variants
+from lbr2pgo.pgo.variants import VariantError, Variants
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.output import write_pieces
@@ -75,6 +75,8 @@ class Search:
         self.results = Results(work / "search.json", options.loop.goal)
         self.left_out: dict[str, str] = {}
         """Names of kinds that were not counted, and why."""
+        self.cures: dict[str, None] = {}
+        """What would help these, each once."""
         self.measured: list[Measured] = []
         """The plain build, the one that costs least, and what costs about as much, with times."""
         self.config = work / "best.cfg"
@@ -391,6 +393,8 @@ class Search:
             return self._judge(kind)
         except InputError as error:
             self.left_out[kind.name] = error.headline
+            if isinstance(error, VariantError) and error.advice:
+                self.cures[error.advice] = None
             return f"left out: {error.headline}"
 
     def _deadline(self, kind: ProfileKind) -> float | None:

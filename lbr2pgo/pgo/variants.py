@@ -21,6 +21,15 @@ from lbr2pgo.pgo.workplace import Workplace
 from lbr2pgo.support.errors import InputError
 
 
+class VariantError(InputError):
+    """A loop failed, whose log and words are given; `advice` is what it said would help."""
+
+    def __init__(self, what: str, log: Path, advice: str, words: str) -> None:
+        command = f"The command was: lbr2pgo pgo {words}"
+        super().__init__(what, where=str(log), cure=f"{advice} {command}".strip())
+        self.advice = advice
+
+
 class Variants:
     """Builds in directories of their own; each takes what it shares with one before from there."""
 
@@ -144,11 +153,7 @@ class Variants:
             said = self.log(kind).read_text(errors="replace")
             _, _, error = said.rpartition("lbr2pgo: error: ")
             what, *cure = error.splitlines() or ["it said nothing"]
-            raise InputError(
-                what,
-                where=str(self.log(kind)),
-                cure=" ".join((*cure, f"The command was: lbr2pgo pgo {shlex.join(words)}")),
-            )
+            raise VariantError(what, self.log(kind), " ".join(cure), shlex.join(words))
 
     def _words(self, kind: ProfileKind) -> Sequence[str]:
         loop, training = self._loop, self._training

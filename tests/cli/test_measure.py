@@ -7,7 +7,12 @@ import re
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from lbr2pgo.cli.measure import _time_cell
+from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.measure import CountedRun, Measured
 
 TESTBINS = Path(__file__).parents[2] / "testbins"
 PIE, STATIC = TESTBINS / "x86-64" / "interp.pie", TESTBINS / "x86-64" / "interp.static"
@@ -99,6 +104,14 @@ def test_json_holds_counts_ratios_and_every_time(command):
     assert len(first["seconds"]) == len(second["seconds"]) == 6
     ratio = second["time_ratio"]
     assert ratio["low"] <= ratio["median"] <= ratio["high"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cell"), [([], "not timed"), ([0.001] * 5 + [0.0], "too short")]
+)
+def test_a_clock_that_stood_still_is_no_lack_of_times(seconds, cell):
+    measured = Measured("it", CountedRun(Totals(1, 1, 1, 1), 0, ""), np.array(seconds))
+    assert _time_cell(measured, measured) == cell
 
 
 def test_what_hardware_counts_is_a_table_of_medians_and_ratios(command, monkeypatch, tool):

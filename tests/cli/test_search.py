@@ -66,6 +66,32 @@ def test_a_time_without_a_number_is_refused(command):
     assert "--budget" in answer.err
 
 
+UNTIL_THE_NEXT_TICK = """
+#include <time.h>
+static long tick(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_REALTIME, &now);
+  return now.tv_sec * 5 + now.tv_nsec / 200000000;
+}
+int main(void) { for (long first = tick(); tick() == first;); }
+"""
+
+
+@pytest.mark.slow
+def test_what_would_help_where_nothing_can_be_trained_or_compared_is_said_once(command, tool):
+    tool("clang-22"), tool("qemu-x86_64")
+    Path("app.c").write_text(UNTIL_THE_NEXT_TICK)
+    answer = command(
+        "pgo", "--search", "--build", "clang-22 $CFLAGS app.c -o app $LDFLAGS", "--binary", "app",
+        "--train", "test -t 0", "--test", "./app", "--runs", "0", "--emulate",
+    )  # fmt: skip
+    assert answer.code == 0
+    assert ": test -t 0: the training run failed with exit code 1\n" in answer.out
+    assert answer.out.count("Left out: ") > 1
+    assert answer.out.count("or a terminal (script -qec 'CMD' /dev/null)?") == 1
+    assert "count as the same: give it fixed work (a number of rounds in place of" in answer.out
+
+
 MISLED = """
 #include <stdio.h>
 static unsigned letter(unsigned h) { h ^= h >> 3; h *= 7; h ^= h << 5; return h + 1; }

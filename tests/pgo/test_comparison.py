@@ -66,6 +66,12 @@ def test_times_that_are_too_short_tell_nothing_however_much_they_differ(model: b
     ]
 
 
+def test_a_clock_that_stood_still_is_no_lack_of_times() -> None:
+    short = replace(PLAIN, seconds=np.array([0.001] * 7 + [0.0]))
+    said = change(replace(OTHER, seconds=STEADY * 0.001), short)
+    assert said.endswith("the plain build; too short to tell: the clock stood still")
+
+
 def test_cycles_of_a_model_are_told_where_there_is_one() -> None:
     runs = [
         replace(each.counted, front_end=FrontEndCounts(PRESETS["skylake"], 1000, taken, *[0] * 8))
