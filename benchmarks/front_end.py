@@ -20,7 +20,8 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from fresh import expanded, programs_in
+from fresh import programs_in
+from fresh_builds import expanded
 from fresh_programs import Program
 from programs_met import MET
 from which_profile import INSTRUMENTED, PLAIN, Bench, Builds

@@ -32,7 +32,8 @@ from pathlib import Path
 from statistics import geometric_mean
 from tempfile import TemporaryDirectory
 
-from fresh import expanded, percent
+from fresh_builds import expanded
+from fresh_figures import percent
 from large_inputs import make_inputs
 from large_programs import PACKAGES, PROGRAMS, Large
 from part_builds import PartBuild
