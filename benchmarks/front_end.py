@@ -1,12 +1,14 @@
 """Whether cycles of the simulated front end rank builds as native time does.
 
-``python benchmarks/front_end.py [--model PRESET] [--runs N] FOLDER [--program NAME...]``
+``python benchmarks/front_end.py [--model PRESET] [--runs N] FOLDER [--program NAME...] [--kept]``
 
 The programs are those that `fresh.py` met, in a folder of its kind; each is built in the ways of
 `RANKED`, which are kept there, and run with the input of its first judging run. Prints a row a
 build, with ratios to the program's plain build, and Spearman's rank correlation with time: of
 cycles, and of what else could stand for them. Builds that have the same code count once.
-Cycles are kept, too: `--no-times` leaves the rest to when the machine has nothing else to do.
+Cycles are kept, too: `--no-times` leaves the rest to when the machine has nothing else to do. So
+are rows, in `ranked/PRESET.rows.json` of a program's folder: a program is measured anew if it has
+builds that are not in its rows, and `--kept` prints what there is, and builds and measures nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import argparse
 import json
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -35,8 +37,11 @@ from lbr2pgo.recorders.front_end import PRESETS, preset
 Ratios = npt.NDArray[np.float64]
 RANKED = (
     PLAIN, "lines", "probes", "contexts-O1", INSTRUMENTED,
-    *(f"{base}+bolt" for base in (PLAIN, "contexts-O1", INSTRUMENTED)), f"{PLAIN}+propeller",
+    *(f"{base}+bolt" for base in (PLAIN, "contexts-O1", INSTRUMENTED)),
+    *(f"{base}+propeller" for base in (PLAIN, "contexts-O1-unprobed")),
+    *(f"{base}@{level}" for base in (PLAIN, "contexts-O1") for level in ("Os", "O3")),
 )  # fmt: skip
+"""Of other sizes, too: "@Os" is in place of -O2."""
 COSTS = ("cycles", "instructions", "taken", "instructions x taken", "code")
 
 
@@ -60,8 +65,10 @@ def builds_of(program: Program) -> list[Path]:
     flags = shlex.split(program.flags_of_paths() + f" -w {program.libraries}")
     sources, train = list(map(str, program.files())), expanded(program.train[0])
     made = Builds(Bench(folder, sources, flags, train, ()))
-    by_code = {code_digest(path): path for path in map(made.get, reversed(RANKED))}
-    return list(reversed(by_code.values()))
+    by_code = dict[str, Path]()
+    for path in map(made.get, RANKED):
+        by_code.setdefault(code_digest(path), path)
+    return list(by_code.values())
 
 
 def cycles_of(builds: Sequence[Path], words: Sequence[str], model: str) -> dict[str, float]:
@@ -88,6 +95,36 @@ def rows_of(
         if time is not None:
             costs = _costs(cycles[build.name] / cycles[PLAIN], each, base)
             yield Row(program, build.name, time.median, time.low, time.high, costs)
+
+
+def kept_rows(file: Path) -> list[Row]:
+    """What was measured of a program; nothing if it was not."""
+    return [Row(**each) for each in json.loads(file.read_text())] if file.exists() else []
+
+
+def rows_file(folder: Path, model: str) -> Path:
+    """Where a program keeps them."""
+    return folder / "ranked" / f"{model}.rows.json"
+
+
+def measured_rows(program: Program, model: str, runs: Rounds | None) -> list[Row]:
+    """Of a program in the working directory; without rounds what is kept, once there are cycles."""
+    builds, words = builds_of(program), expanded(program.judged[0])
+    cycles = cycles_of(builds, words, model)
+    file = rows_file(Path(), model)
+    rows = kept_rows(file)
+    if runs is not None and {row.build for row in rows} != {each.name for each in builds[1:]}:
+        rows = list(rows_of(program.name, builds, words, cycles, runs))
+        file.write_text(json.dumps(list(map(asdict, rows)), indent=1))
+    return rows
+
+
+def print_rows(rows: Sequence[Row]) -> None:
+    """As they are measured."""
+    for row in rows:
+        costs = " | ".join(f"{row.costs[name]:.3f}" for name in COSTS)
+        print(f"| {row.program} | {row.build} | {row.time:.3f} | {row.low:.3f} to "
+              f"{row.high:.3f} | {costs} |", flush=True)  # fmt: skip
 
 
 def _costs(cycles: float, each: Measured, base: Measured) -> dict[str, float]:
@@ -134,23 +171,23 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     names = [program.name for program in MET.programs]
     parser.add_argument("--program", nargs="+", choices=names, default=names)
-    parser.add_argument("--no-times", action="store_true", help="build, and take cycles, only")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--no-times", action="store_true", help="build, and take cycles, only")
+    how.add_argument("--kept", action="store_true", help="print what was measured before")
     args = parser.parse_args()
     print(f"| program | build | time | 95 % | {' | '.join(COSTS)} |")
     print(f"| --- | --- | --- | --- |{' --- |' * len(COSTS)}")
+    found: Iterator[list[Row]]
+    if args.kept:
+        found = (kept_rows(rows_file(args.folder / name, args.model)) for name in args.program)
+    else:
+        runs = None if args.no_times else Rounds(args.runs)
+        programs = programs_in(args.folder, MET, args.program)
+        found = (measured_rows(program, args.model, runs) for program in programs)
     rows: list[Row] = []
-    for program in programs_in(args.folder, MET, args.program):
-        builds, words = builds_of(program), expanded(program.judged[0])
-        cycles = cycles_of(builds, words, args.model)
-        if args.no_times:
-            continue
-        for row in rows_of(program.name, builds, words, cycles, Rounds(args.runs)):
-            rows.append(row)
-            costs = " | ".join(f"{row.costs[name]:.3f}" for name in COSTS)
-            print(
-                f"| {row.program} | {row.build} | {row.time:.3f} | {row.low:.3f} to "
-                f"{row.high:.3f} | {costs} |", flush=True,
-            )  # fmt: skip
+    for each in found:
+        print_rows(each)
+        rows += each
     if rows:
         print_correlations(rows)
 

@@ -153,11 +153,13 @@ class Builds:
             self._bench.clang(name, *self._flags(name))
 
     def _flags(self, name: str) -> tuple[str, ...]:
-        """What clang is given besides."""
+        """What clang is given besides; `@Os` or the like at a name's end is another level."""
+        name, _, level = name.partition("@")
+        optimised = (f"-{level}",) if level else ()
         if name == PLAIN:
-            return ()
+            return optimised
         if name == INSTRUMENTED:
-            return (f"-fprofile-use={self._counters()}",)
+            return (f"-fprofile-use={self._counters()}", *optimised)
         kind, *refined = unrefined(name)
         told_by, *training = kind.split("-", 1)
         probes = () if told_by == "lines" else PROBES
@@ -174,7 +176,7 @@ class Builds:
             recorded = self._recorded((*probes, *words_of(training), *kept))
             self._bench.convert(recorded, "--llvm", profile, how=how, exact=is_exact)
         use = [flag for each in refined for flag in REFINED[each]]
-        return (*probes, f"-fprofile-sample-use={profile}", *use)
+        return (*probes, f"-fprofile-sample-use={profile}", *use, *optimised)
 
     def _recorded(self, flags: Sequence[str]) -> Path:
         if not flags:
