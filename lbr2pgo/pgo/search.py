@@ -113,20 +113,21 @@ class Search:
         if not self._held_back:
             return self.best(self.options.judges)
         with self._step("what had no part in the choice"):
-            return self._best_confirmed(self._held_back)
+            self._count(None, self._held_back)
+            best = self.best(self.options.judges)
+            while best is not None and not self._confirms(best):
+                best = self.best(self.options.judges)
+            return best
 
     @property
     def _held_back(self) -> list[str]:
         return [text for text in self.options.held_back if text not in self.options.commands]
 
-    def _best_confirmed(self, held_back: Sequence[str]) -> ProfileKind | None:
-        self._count(None, held_back)
-        while (best := self.best(self.options.judges)) is not None:
-            for kind in filter(None, (self.yardstick(best), best)):
-                self._count(kind, held_back)
-            if self.results.behaves(best.name):
-                break
-        return best
+    def _confirms(self, kind: ProfileKind) -> bool:
+        """Whether it does the same on what was held back; its yardstick is counted there, too."""
+        for each in filter(None, (self.yardstick(kind), kind)):
+            self._count(each, self._held_back)
+        return self.results.behaves(kind.name)
 
     def _fastest(self, best: ProfileKind | None) -> ProfileKind | None:
         """Of what costs about as much as the best, what surely takes less time; else the best.
@@ -158,8 +159,7 @@ class Search:
             if kind.unrefined in met or len(found) == _TIMED:
                 continue
             if self._like(kind, found) is None:
-                self._count(kind, self._held_back)
-                if not self.results.behaves(kind.name):
+                if not self._confirms(kind):
                     continue
                 found.append(kind)
             met.add(kind.unrefined)

@@ -455,6 +455,9 @@ def test_what_does_something_else_where_it_had_no_part_is_not_timed(
     assert rivals[0] == best
     assert len({search._digest(kind) for kind in rivals}) == len(rivals) > 1
     assert all("./app 3" in costs[kind.name] for kind in rivals)
+    yardsticks = {search.yardstick(kind) for kind in rivals}
+    assert len(yardsticks) > 1  # of both layouts: any may win by its time, and is compared with its
+    assert all(each is not None and "./app 3" in costs[each.name] for each in yardsticks)
     costs[rivals[1].name]["./app 3"] = replace(costs[best.name]["./app 3"], output="another")
     assert rivals[1] not in search._rivals(best)
 
