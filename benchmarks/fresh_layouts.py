@@ -3,7 +3,8 @@
 Each is what `lbr2pgo pgo` makes, with counters in the program or without, and recordings of that
 very build under the software LBR; `LAYOUTS` has the ways. What has been trained for the build below
 is used again, but by Propeller alone, for which `pgo` takes profiles by source line. Where `pgo`
-lays nothing out by a poor recording, the build is the one below.
+lays nothing out by a poor recording, the build is the one below. Sizes of code are of all of it:
+llvm-bolt keeps the old one, and hot pages tell what runs.
 """
 
 from __future__ import annotations
