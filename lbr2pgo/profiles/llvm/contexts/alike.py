@@ -22,8 +22,10 @@ from lbr2pgo.support.arrays import F64, I64, U64, Bools
 from lbr2pgo.support.intervals import numbers_in, offsets_of
 from lbr2pgo.support.sums import add_at
 
-MOST_LOCATIONS = 12
-"""With more, inlined ones included, it may not be small enough for the compiler to inline it."""
+MOST_LOCATIONS = 20
+"""That ran: with more, inlined ones included, it may be too large for the compiler to inline it."""
+RARE = 0.01
+"""Of a copy's entries: calls that are rarer don't keep the compiler from inlining it."""
 _TOLERANCE = 0.05
 """Of how often a location runs in a call, beside what chance explains."""
 _DEVIATIONS = 2.0
@@ -32,14 +34,15 @@ _DEVIATIONS = 2.0
 def with_alike_apart(profile: ContextProfile) -> ContextProfile:
     """The same, in which copies stand alone that run as their function does altogether.
 
-    If they are small with all that is inlined into them, which has to be alike, too, and call
-    nothing else: the compiler is slow to inline what calls in a circle. Their callers call them.
+    If they are small with all that is inlined into them, which has to be alike, too, and hardly
+    call anything else: the compiler is slow to inline what calls in a circle. Their callers call
+    them.
     """
     table, c = profile.table, profile.table.contexts
     is_inlined, entries = profile.is_inlined, _entries(profile)
     inlined = np.flatnonzero(is_inlined)
     told = _with_calls(table, inlined, entries[inlined])
-    may_be = _small(table, is_inlined, is_inlined & ~_have_calls(table, is_inlined))
+    may_be = _small(table, is_inlined, is_inlined & ~_have_calls(table, is_inlined, entries))
     is_apart = _small(table, is_inlined, may_be & _run_alike(told, entries, may_be))
     apart = np.flatnonzero(is_apart)
     contexts = replace(c, parent=np.where(is_apart, -1, c.parent))
@@ -48,18 +51,19 @@ def with_alike_apart(profile: ContextProfile) -> ContextProfile:
     return replace(profile, table=table, attributes=attributes)
 
 
-def _have_calls(table: ProfileTable, is_inlined: Bools) -> Bools:
-    """(n,): which contexts call what is not inlined there."""
+def _have_calls(table: ProfileTable, is_inlined: Bools, entries: U64) -> Bools:
+    """(n,): which contexts call what is not inlined there, and not rarely."""
     calls, found = table.calls, np.zeros(len(table.contexts), np.bool_)
-    stays = (calls.count > 0) & ~calls_of_nested(table, is_inlined)
-    found[table.body.context[calls.row[stays]]] = True
+    caller = table.body.context[calls.row]
+    stays = (calls.count > RARE * entries[caller]) & ~calls_of_nested(table, is_inlined)
+    found[caller[stays]] = True
     return found
 
 
 def _small(table: ProfileTable, is_inlined: Bools, may_be: Bools) -> Bools:
     """(n,): which of some contexts are small and have nothing else inlined into them."""
     parent, found = table.contexts.parent, may_be.copy()
-    size = np.bincount(table.body.context, minlength=len(found))
+    size = np.bincount(table.body.context[table.body.count > 0], minlength=len(found))
     for level in [*levels(parent)][::-1]:
         found[level] &= size[level] <= MOST_LOCATIONS
         inner = level[is_inlined[level]]

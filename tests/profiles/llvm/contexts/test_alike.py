@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -9,7 +10,7 @@ from builders.context_profiles import as_text, inlined, line_contexts
 from builders.fixtures import Walk
 
 from lbr2pgo.profiles.llvm.contexts._preinliner import SHOULD_BE_INLINED
-from lbr2pgo.profiles.llvm.contexts.alike import MOST_LOCATIONS, with_alike_apart
+from lbr2pgo.profiles.llvm.contexts.alike import MOST_LOCATIONS, RARE, with_alike_apart
 from lbr2pgo.profiles.llvm.contexts.context_profile import ContextProfile
 from lbr2pgo.profiles.llvm.contexts.nesting import nested
 from lbr2pgo.profiles.llvm.profile_table import Body, CallTargets, Contexts, ProfileTable
@@ -67,6 +68,7 @@ def test_copies_that_run_alike_are_called_and_their_function_has_all_counts() ->
         (([400, 200], [2, 2]), False),  # nothing that two calls could tell
         (([400] * MOST_LOCATIONS, [100] * MOST_LOCATIONS), False),
         (([400] * (MOST_LOCATIONS + 1), [100] * (MOST_LOCATIONS + 1)), True),
+        (([400] + [0] * MOST_LOCATIONS, [100] + [0] * MOST_LOCATIONS), False),  # these did not run
     ],
 )
 def test_what_differs_or_is_large_stays_in_its_callers(
@@ -91,6 +93,18 @@ def test_what_is_called_through_one_pointer_here_and_there_tells_copies_apart() 
     rows = [(-1, 0, [400]), (-1, 1, [400]), (0, 2, [400]), (1, 2, [400])]
     assert standing(made(*rows, (2, 3, [400]), (3, 3, [400]))) == ["f0", "f1", "f2", "f3"]
     assert standing(made(*rows, (2, 3, [400]), (3, 4, [400]))) == ["f0", "f1", "f3", "f4"]
+
+
+@pytest.mark.parametrize(("calls", "stay"), [(0, False), (4, False), (5, True)])
+def test_what_calls_more_than_rarely_stays(calls: int, stay: bool) -> None:
+    """f2 is entered 400 times by f0, and 400 by f1; it calls f3 from line 2."""
+    profile = called_from_two([400, 4], [400, 4])
+    assert RARE * 400 == 4
+    row, callee = np.array([3, 5]), np.array([3, 3])
+    called = CallTargets(row, callee, np.full(2, calls, np.uint64))
+    names = (*profile.table.names, "f3")
+    profile = replace(profile, table=replace(profile.table, names=names, calls=called))
+    assert ("f2" in standing(profile)) == (not stay)
 
 
 Place = tuple[int, int]
@@ -155,11 +169,11 @@ class Plain:
         return [*filter(self.is_inlined, np.flatnonzero(self.contexts.parent == n).tolist())]
 
     def size(self, n: int) -> int:
-        return len(self.lines[n]) + sum(map(self.size, self.inner(n)))
+        return sum(map(bool, self.lines[n].values())) + sum(map(self.size, self.inner(n)))
 
     def calls_others(self, n: int) -> bool:
-        nested = set(map(self.call, self.inner(n)))
-        return any(count and call not in nested for call, count in self.calls[n].items())
+        nested, rare = set(map(self.call, self.inner(n))), RARE * self.entries(n)
+        return any(count > rare and call not in nested for call, count in self.calls[n].items())
 
     def is_apart(self, n: int) -> bool:
         return (self.is_inlined(n) and self.is_like_all(n) and not self.calls_others(n)
