@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.ticks import FOR_ANOTHER_TIME
 
 from lbr2pgo.cli.measure import _time_cell
 from lbr2pgo.model.exact_counts import Totals
@@ -51,20 +52,9 @@ def test_what_is_certain_is_said_of_each_program_but_the_first(command):
     assert len(alone.out.splitlines()) == 2
 
 
-UNTIL_THE_NEXT_TICK = """
-#include <time.h>
-static long tick(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 5 + now.tv_nsec / 200000000;
-}
-int main(void) { for (long first = tick(); tick() == first;); }
-"""
-
-
 def test_a_program_that_adapts_to_time_is_to_be_given_fixed_work(command, tool, tmp_path):
     source, program = tmp_path / "ticks.c", tmp_path / "ticks"
-    source.write_text(UNTIL_THE_NEXT_TICK)
+    source.write_text(FOR_ANOTHER_TIME)
     subprocess.run([tool("cc"), "-O2", source, "-o", program], check=True)
     answer = command("measure", "--runs", "6", program, program)
     assert answer.code == 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders.goals import BUILD_SHRUNK, write_shrunk
+from builders.ticks import FOR_ANOTHER_TIME
 
 from lbr2pgo.cli.search import seconds
 
@@ -66,21 +67,10 @@ def test_a_time_without_a_number_is_refused(command):
     assert "--budget" in answer.err
 
 
-UNTIL_THE_NEXT_TICK = """
-#include <time.h>
-static long tick(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_REALTIME, &now);
-  return now.tv_sec * 5 + now.tv_nsec / 200000000;
-}
-int main(void) { for (long first = tick(); tick() == first;); }
-"""
-
-
 @pytest.mark.slow
 def test_what_would_help_where_nothing_can_be_trained_or_compared_is_said_once(command, tool):
     tool("clang-22"), tool("qemu-x86_64")
-    Path("app.c").write_text(UNTIL_THE_NEXT_TICK)
+    Path("app.c").write_text(FOR_ANOTHER_TIME)
     answer = command(
         "pgo", "--search", "--build", "clang-22 $CFLAGS app.c -o app $LDFLAGS", "--binary", "app",
         "--train", "test -t 0", "--test", "./app", "--runs", "0", "--emulate",

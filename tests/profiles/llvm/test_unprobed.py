@@ -148,8 +148,9 @@ def test_start_code_is_not_told_from_ones_own_without_debug_information(
     compiled: Callable[..., Path], tool: Tool, tmp_path: Path
 ) -> None:
     tool("qemu-x86_64")
-    program = compiled("clang-22", SORT, "-O2", "-fpseudo-probe-for-profiling", "-static")
-    done = converted(program, tmp_path)
+    flags = ("-O2", "-fpseudo-probe-for-profiling", "-static")
+    program = compiled("clang-22", INTERP.read_text(), *flags)
+    done = converted(program, tmp_path, "2")
     assert done.tallies["context_callers"] == 0
     assert done.tallies["context_located/no_probe"] > 0
 
