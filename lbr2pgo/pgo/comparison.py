@@ -70,4 +70,4 @@ def _time(each: Measured, base: Measured) -> str:
 def _size(each: Measured, base: Measured) -> Iterator[str]:
     if each.size is not None and base.size is not None and base.size.text:
         pages = f"{counted(each.size.hot_pages, 'hot page')} in place of {base.size.hot_pages:,}"
-        yield f"code of {each.size.text / base.size.text:.2f} times the size, {pages}"
+        yield f"code of {each.growth(base):.2f} times the size, {pages}"

@@ -161,6 +161,10 @@ class Measured:
         own, other = self.counted.front_end, base.counted.front_end
         return None if own is None or other is None else own.cycles / other.cycles
 
+    def growth(self, base: Measured) -> float:
+        """Bytes of code, with those of `base` as 1; 1 where they are not known."""
+        return self.size.text / base.size.text if self.size and base.size else 1.0
+
     def event_ratios(self, base: Measured) -> dict[str, Interval]:
         """Medians of what hardware counted, with those of `base` as 1, of each turn."""
         found = {}

@@ -143,14 +143,8 @@ class Search:
         for kind, each in zip(rivals[1:], others, strict=True):
             time = _surely_less_time(each, first, len(others))
             if time is not None:
-                costs[kind] = self.options.loop.goal.cost(time, self._growth(kind, best))
+                costs[kind] = self.options.loop.goal.cost(time, each.growth(first))
         return min(costs, key=lambda kind: costs[kind])
-
-    def _growth(self, kind: ProfileKind, base: ProfileKind) -> float:
-        """Of the code."""
-        judge = self.options.judges[0]
-        own, other = (self.results.priced(each.name, judge)[1] for each in (kind, base))
-        return own / other
 
     def _rivals(self, best: ProfileKind) -> list[ProfileKind]:
         """The best, and the best of other kinds that do the same everywhere, each code once."""

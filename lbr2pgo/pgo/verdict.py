@@ -96,7 +96,7 @@ def _best(measured: Sequence[Measured], goal: Goal) -> int:
     speeds = {i: _counted_speed(each, base) for i, each in same.items() if i not in slower} | faster
     if faster and goal == SPEED:
         speeds = faster
-    costs = {i: goal.cost(speed, _growth(same[i], base)) for i, speed in speeds.items()}
+    costs = {i: goal.cost(speed, same[i].growth(base)) for i, speed in speeds.items()}
     gains = {i: cost for i, cost in costs.items() if cost < (1 if i in faster else _WORTH_IT)}
     return min(gains, key=lambda i: gains[i], default=0)
 
@@ -115,8 +115,3 @@ def _counted_speed(each: Measured, base: Measured) -> float:
         if (ratio := each.count_ratios(base)[name]) is not None
         and abs(1 - ratio) > base.noise[name]
     )
-
-
-def _growth(each: Measured, base: Measured) -> float:
-    """Of the code; 1 where that is unknown."""
-    return each.size.text / base.size.text if each.size and base.size else 1.0

@@ -18,7 +18,7 @@ from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.goal import GOALS
 from lbr2pgo.pgo.kinds import INSTRUMENTED, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import CountedRun, Measured, candidate_of, count
+from lbr2pgo.pgo.measure import CodeSize, CountedRun, Measured, candidate_of, count
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost
 from lbr2pgo.pgo.search import Search
 from lbr2pgo.pgo.search_options import SearchOptions
@@ -377,12 +377,12 @@ def test_of_what_costs_the_same_time_decides_where_it_is_certain(
     search = Search(replace(usual, loop=loop), *SILENT)
     by_hand(search, lambda kind: 0.9)
     rivals = [*search._kinds.values()][: len(seconds) + 1]
-    for kind in rivals[1:]:
-        cost = search.results.costs[kind.name]["./app 2"]
-        search.results.costs[kind.name] = {"./app 2": replace(cost, code=4)}
     run = CountedRun(Totals(1, 1, 0, 0), 0, "")
     times = [[2.0] * len(seconds[0]), [1.0] * len(seconds[0]), *seconds]
-    measured = [Measured(str(i), run, np.array(each) * unit) for i, each in enumerate(times)]
+    measured = [
+        Measured(str(i), run, np.array(each) * unit, CodeSize(1 if i < 2 else 4, 1))
+        for i, each in enumerate(times)
+    ]
     monkeypatch.setattr(search, "_rivals", lambda kind: rivals)
     monkeypatch.setattr(search, "_timed", lambda kinds: measured)
     assert search._fastest(rivals[0]) == rivals[wins]

@@ -135,7 +135,7 @@ def notes(work: Work) -> Iterator[str]:
 
     from lbr2pgo.profiles.llvm.unprobed import unprobed_functions
 
-    runs, lost = unwound(work).runs, _contexts(work, by_probes=True).lost()
+    runs, lost = unwound(work).runs, work.once(_lost_by_probe)
     ran, called = lost.nowhere == Lack.PROBES, lost.cut == Lack.PROBES
     addresses = np.concatenate((runs.start[ran], lost.call[called]))
     count = np.concatenate((runs.count[ran], runs.count[called]))
@@ -151,7 +151,7 @@ def located_runs(work: Work, *, by_probes: bool) -> tuple[PlacedAddresses, U64]:
 
 def _lost(work: Work, *, by_probes: bool) -> tuple[Lost, Bools]:
     """What runs lack, and which are dropped since they lack callers."""
-    lost = _contexts(work, by_probes=by_probes).lost()
+    lost = work.once(_lost_by_probe if by_probes else _lost_by_line)
     return lost, lost.is_cut & (work.compat.follows(CALLERS_ALL_LOCATED) and not by_probes)
 
 
@@ -248,3 +248,11 @@ def _by_probe(work: Work) -> ProbeContexts:
 
     with work.timings.stage("look up probes"):
         return ProbeContexts(unwound(work), work.program, work.debug, work.compat)
+
+
+def _lost_by_line(work: Work) -> Lost:
+    return work.once(_by_line).lost()
+
+
+def _lost_by_probe(work: Work) -> Lost:
+    return work.once(_by_probe).lost()
