@@ -188,7 +188,7 @@ def count_in_program(training: Training, directory: Path, say: Say) -> None:
         say(CommandLine(f"{command}{source}"))
         with reading(training.input) as stdin:
             done = subprocess.run(command_words(command), stdin=stdin)
-        read = what_it_read(training.input, ours=False)
+        read = what_it_read(training.input)
         check_trained(done.returncode, command, training, read)
     if not any(directory.glob("*.profraw")):
         raise InputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +74,8 @@ def _record_options(training: Training, command: str, output: Path) -> RecordOpt
     return RecordOptions(
         output=output, command=command_words(command), period=training.period,
         call_graph=training.call_graph, cycles=True, emulate=training.emulate,
-        input=training.input,
+        # Not what this process reads: it is measured without that, and a silent pipe never ends.
+        input=training.input or Path(os.devnull),
         exact=exact_beside(output) if training.exact else None,
         reproducible=training.reproducible,
         startup=DEFAULT_STARTUP if training.startup else None,
@@ -141,7 +143,7 @@ def record(
         nothing = did_nothing(result.totals.instructions)
         if nothing and not code and not training.startup:
             say(f"   Warning: It {nothing}")
-    check_trained(code, command, training, what_it_read(training.input, ours=True))
+    check_trained(code, command, training, what_it_read(training.input))
     return used
 
 

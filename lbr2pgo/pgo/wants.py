@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 WANTS = (
@@ -19,8 +18,6 @@ def did_nothing(instructions: int) -> str | None:
     return f"ran only {instructions:,} instructions, hardly more than a start: {WANTS}"
 
 
-def what_it_read(source: Path | None, *, ours: bool) -> str:
-    """What a command had for its standard input: a file or, if `ours`, that of this process."""
-    if source is not None:
-        return f"Its standard input was {source}"
-    return f"Its standard input was {'this terminal' if ours and os.isatty(0) else 'empty'}"
+def what_it_read(source: Path | None) -> str:
+    """What a command had for its standard input."""
+    return f"Its standard input was {source or 'empty'}"

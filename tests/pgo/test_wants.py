@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -85,15 +84,17 @@ def test_where_it_is_measured_it_is_noted(
     assert WANTED in note
 
 
-def test_standard_input_that_is_a_terminal_s() -> None:
-    ask = "from lbr2pgo.pgo.wants import *; print(what_it_read(None, ours=True))"
-    ends = os.openpty()
-    found = [
-        subprocess.run([sys.executable, "-c", ask], stdin=stdin, stdout=subprocess.PIPE, text=True)
-        for stdin in (ends[1], subprocess.DEVNULL)
-    ]
-    for end in ends:
-        os.close(end)
-    assert [each.stdout.strip() for each in found] == [
-        "Its standard input was this terminal", "Its standard input was empty",
-    ]  # fmt: skip
+def test_a_training_without_input_reads_nothing_where_this_process_has_a_terminal(
+    program: Path,
+) -> None:
+    ends, own = os.openpty(), os.dup(0)
+    os.dup2(ends[1], 0)
+    try:
+        with pytest.raises(InputError, match="exit code 1") as caught:
+            trained(program, f"{program} fail", None)
+    finally:
+        os.dup2(own, 0)
+        for end in (*ends, own):
+            os.close(end)
+    assert caught.value.cure is not None
+    assert caught.value.cure.startswith(f"Its standard input was empty: {WANTED}")
