@@ -76,7 +76,8 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     if best is None:
         yield "Verdict: no profile is better than none."
         return
-    yield f"Verdict: {best.name} costs least. {options.loop.binary} is that build: ship it."
+    how = "takes least time of what costs about as little" if search.is_by_time else "costs least"
+    yield f"Verdict: {best.name} {how}. {options.loop.binary} is that build: ship it."
     yield f"With {search.shown} it {search.change(best)}."
     yield from decided_otherwise(search.measured)
     yield _confirmed(search, best)

@@ -24,6 +24,7 @@ from time import monotonic
 
 from lbr2pgo.pgo.built_code import code_digest
 from lbr2pgo.pgo.comparison import change
+from lbr2pgo.pgo.fastest import fastest
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
 from lbr2pgo.pgo.kinds import INSTRUMENTED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.measure import (
@@ -40,7 +41,7 @@ from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import Say, SayOver, Title, put
 from lbr2pgo.pgo.thread_locals import with_inlined_wrappers
 from lbr2pgo.pgo.time_left import LAID_OUT, KindsLeft, Stage
-from lbr2pgo.pgo.timing import BY_CHANCE, CONFIDENCE, NOT_TIMED
+from lbr2pgo.pgo.timing import BY_CHANCE, NOT_TIMED
 from lbr2pgo.pgo.variants import VariantError, Variants
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
@@ -79,6 +80,8 @@ class Search:
         """What would help these, each once."""
         self.measured: list[Measured] = []
         """The plain build, the one that costs least, and what costs about as much, with times."""
+        self.is_by_time = False
+        """Whether time chose among these."""
         self.config = work / "best.cfg"
         """Flags of the best build, as clang reads them from a file."""
         self._copies, self._counting = work / "trees", Lock()
@@ -130,21 +133,14 @@ class Search:
         return self.results.behaves(kind.name)
 
     def _fastest(self, best: ProfileKind | None) -> ProfileKind | None:
-        """Of what costs about as much as the best, what surely takes less time; else the best.
-
-        By the goal, with time in the place of cycles.
-        """
+        """Of what costs about as much as the best, what surely takes less time; else the best."""
         if best is None or self.options.loop.runs == NOT_TIMED:
             return best
         rivals = self._rivals(best)
         self.measured = self._timed([None, *rivals])
-        first, *others = self.measured[1:]
-        costs = {best: 1.0}
-        for kind, each in zip(rivals[1:], others, strict=True):
-            time = _surely_less_time(each, first, len(others))
-            if time is not None:
-                costs[kind] = self.options.loop.goal.cost(time, each.growth(first))
-        return min(costs, key=lambda kind: costs[kind])
+        number = fastest(self.measured[1:], self.options.loop.goal)
+        self.is_by_time = number > 0
+        return rivals[number]
 
     def _rivals(self, best: ProfileKind) -> list[ProfileKind]:
         """The best, and the best of other kinds that do the same everywhere, each code once."""
@@ -431,13 +427,3 @@ class Search:
         return Cost(
             totals.instructions, totals.taken, cycles, text_size(build), run.exit_code, run.output
         )
-
-
-def _surely_less_time(each: Measured, base: Measured, compared: int) -> float | None:
-    """With that of another build as 1; None where it is not surely less.
-
-    The more are compared, the more likely one of them is faster by chance (Bonferroni).
-    """
-    time = each.sure_time(base)
-    is_chance = each.time_chance(base) / 2 * compared > 1 - CONFIDENCE
-    return None if time is None or time.median >= 1 or is_chance else time.median

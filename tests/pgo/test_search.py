@@ -18,7 +18,7 @@ from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.goal import GOALS
 from lbr2pgo.pgo.kinds import INSTRUMENTED, ProfileKind
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import CodeSize, CountedRun, Measured, candidate_of, count
+from lbr2pgo.pgo.measure import CountedRun, Measured, candidate_of, count
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost
 from lbr2pgo.pgo.search import Search
 from lbr2pgo.pgo.search_options import SearchOptions
@@ -357,35 +357,20 @@ def test_what_differs_less_than_the_plain_build_from_itself_is_the_same(
     assert search.best(["./app 2"]) is None  # now the output of the others tells
 
 
-@pytest.mark.parametrize(
-    ("goal", "unit", "seconds", "wins"),
-    [
-        ("speed", 1, [[0.9] * 6], 1),
-        ("speed", 0.005, [[0.9] * 6], 0),  # too short
-        ("speed", 1, [[0.9] * 3 + [1.1] * 3], 0),
-        ("speed", 1, [[0.9] * 7, [0.8] * 7, *[[1.0] * 7] * 3], 2),
-        # With five of them, chance makes one be faster six times in eight of a hundred searches.
-        ("speed", 1, [[0.9] * 6, *[[1.0] * 6] * 4], 0),
-        ("balanced", 1, [[0.9] * 6], 0),  # its code is of four times the size
-    ],
-)
-def test_of_what_costs_the_same_time_decides_where_it_is_certain(
-    monkeypatch: pytest.MonkeyPatch, goal: str, unit: float, seconds: list[list[float]], wins: int
+@pytest.mark.parametrize(("seconds", "wins"), [(0.9, 1), (1.0, 0)])
+def test_of_what_costs_the_same_time_decides(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, wins: int
 ) -> None:
     usual = options()
-    loop = replace(usual.loop, runs=Rounds(len(seconds[0])), goal=GOALS[goal])
-    search = Search(replace(usual, loop=loop), *SILENT)
+    search = Search(replace(usual, loop=replace(usual.loop, runs=Rounds(6))), *SILENT)
     by_hand(search, lambda kind: 0.9)
-    rivals = [*search._kinds.values()][: len(seconds) + 1]
+    rivals = [*search._kinds.values()][:2]
     run = CountedRun(Totals(1, 1, 0, 0), 0, "")
-    times = [[2.0] * len(seconds[0]), [1.0] * len(seconds[0]), *seconds]
-    measured = [
-        Measured(str(i), run, np.array(each) * unit, CodeSize(1 if i < 2 else 4, 1))
-        for i, each in enumerate(times)
-    ]
+    measured = [Measured(str(each), run, np.full(6, each)) for each in (2.0, 1.0, seconds)]
     monkeypatch.setattr(search, "_rivals", lambda kind: rivals)
     monkeypatch.setattr(search, "_timed", lambda kinds: measured)
     assert search._fastest(rivals[0]) == rivals[wins]
+    assert search.is_by_time == bool(wins)
 
 
 @pytest.mark.usefixtures("folder")
