@@ -1,7 +1,7 @@
 """What `lbr2pgo pgo` has of instrumentation's gain, on programs that nobody had looked at before.
 
 ``python benchmarks/fresh.py [--group met4] FOLDER [--program NAME...] [--no-times]
-[--layout bolt propeller...]``
+[--layout bolt propeller...] [--runs N]``
 
 The rule for the group is in `programs_fresh.py`, which is replaced for each release: rules of `pgo`
 that are made after looking at its programs make them ones that were met, which are those of
@@ -59,10 +59,9 @@ from which_profile import FIGURES, INSTRUMENTED, PLAIN
 
 from lbr2pgo.pgo.measure import Candidate, Measured, text_size, user_time
 from lbr2pgo.pgo.measurements import measure_programs
-from lbr2pgo.pgo.timing import FEWEST_RUNS, NOT_TIMED, Rounds, time_in_turns
+from lbr2pgo.pgo.timing import NOT_TIMED, Rounds, time_in_turns
 
 COUNTED = (PLAIN, INSTRUMENTED, UNSIZED)
-ROUNDS = 25
 GROUPS = {"fresh": FRESH, "met": MET, "met2": MET2, "met3": MET3, "met4": MET4}
 
 
@@ -73,15 +72,15 @@ class Study:
         self._program, self._builds = program, ProgramBuilds(program)
         self._judged = [expanded(words) for words in program.judged]
 
-    def figures(self, rounds: int, layouts: Sequence[str] = ()) -> Figures:
-        """Counted, and if there are rounds timed, unless that was done; those of layouts apart."""
+    def figures(self, runs: Rounds, layouts: Sequence[str] = ()) -> Figures:
+        """Counted and timed, unless that was done; those of layouts apart."""
         file, builds = Path(KEPT if layouts else FIGURES), (*BUILDS, *builds_of(layouts))
         none = Figures(self._program.name, {}, [{} for _ in self._judged])
         found = self._counted(loaded(file) if file.exists() else none, builds)
         found.keep(file)
-        if rounds and not found.are_timed(builds):
+        if runs != NOT_TIMED and not found.are_timed(builds):
             timed = zip(found.runs, self._judged, strict=True)
-            found = replace(found, runs=[_timed(runs, words, rounds) for runs, words in timed])
+            found = replace(found, runs=[_timed(known, words, runs) for known, words in timed])
             found.keep(file)
         return found
 
@@ -122,12 +121,12 @@ class Study:
         return {build: runs[build] for build in builds}
 
 
-def _timed(runs: dict[str, Run], words: Sequence[str], rounds: int) -> dict[str, Run]:
-    builds = [Candidate(build, (f"./{build}", *words)) for build in runs]
-    times = time_in_turns(lambda number: user_time(builds[number], 0), len(builds), Rounds(rounds))
+def _timed(known: dict[str, Run], words: Sequence[str], runs: Rounds) -> dict[str, Run]:
+    builds = [Candidate(build, (f"./{build}", *words)) for build in known]
+    times = time_in_turns(lambda number: user_time(builds[number], 0), len(builds), runs)
     return {
-        build: replace(runs[build], seconds=each.tolist())
-        for build, each in zip(runs, times.T, strict=True)
+        build: replace(known[build], seconds=each.tolist())
+        for build, each in zip(known, times.T, strict=True)
     }
 
 
@@ -189,8 +188,8 @@ def main() -> None:
     names = [program.name for group in GROUPS.values() for program in group.programs]
     parser.add_argument("--program", nargs="+", choices=names, default=names)
     parser.add_argument("--layout", nargs="+", choices=LAYOUTS, default=(), help="on top")
+    parser.add_argument("--runs", type=int, default=25, help="rounds of native runs")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--quick", action="store_true", help="time as few rounds as may be")
     how.add_argument("--no-times", action="store_true", help="build and count only")
     how.add_argument("--sizes", action="store_true", help="count what sizes of copies gain")
     args = parser.parse_args()
@@ -198,8 +197,8 @@ def main() -> None:
     if args.sizes:
         print_table([SIZES, *(study.sizes() for study in chosen)])
         return
-    rounds = 0 if args.no_times else FEWEST_RUNS if args.quick else ROUNDS
-    found = [study.figures(rounds, args.layout) for study in chosen]
+    runs = NOT_TIMED if args.no_times else Rounds(args.runs)
+    found = [study.figures(runs, args.layout) for study in chosen]
     print_judged(found)
     if args.layout:
         print_layouts(found, args.layout)
