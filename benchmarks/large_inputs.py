@@ -50,7 +50,8 @@ def preprocess_inputs() -> None:
     folders = f"-I{_ROCKSDB}/include", f"-I{_ROCKSDB}"
     for source, suffix in _PREPROCESSED:
         out = Path(source.stem).with_suffix(f".{suffix}")
-        call("clang-14", "-E", "-w", *named, *folders, source, "-o", out)
+        standard = ("-std=c++17",) if suffix == "ii" else ()
+        call("clang-14", "-E", "-w", *standard, *named, *folders, source, "-o", out)
 
 
 def products(seed: int, functions: int) -> str:
