@@ -54,8 +54,8 @@ _NO_MATTER = 1.001
 _NEAR = 1.01
 """What costs so much more than the best may be better once it is refined."""
 _TIMED_TO = 1.03
-"""What costs so much more may take less time: of 64 builds, the ranks of cycles and of time have a
-correlation of 0.73 (docs/notes/software-lbr.md)."""
+"""What costs so much more may take less time: within a program, ranks of cycles and of time differ
+(docs/notes/software-lbr.md)."""
 _TIMED = 6
 """How many builds are timed beside the plain one."""
 _FEWEST_RUNS = 7
