@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from lbr2pgo.pgo.timing import NOT_TIMED, Rounds
 from lbr2pgo.program.block_map import has_block_map
 from lbr2pgo.program.elf.image import Image
 
@@ -137,10 +138,10 @@ def test_times_are_added_to_counts_that_were_kept(
     kept = figures.Figures("x", dict.fromkeys(figures.BUILDS, 100), [counted])
     kept.keep(Path(fresh.FIGURES))
     study = fresh.Study(Program("x", [], ["train"], ["judged"]))
-    assert study.figures(0) == kept
-    timed = study.figures(6)
+    assert study.figures(NOT_TIMED) == kept
+    timed = study.figures(Rounds(6))
     assert timed.are_timed(figures.BUILDS)
-    assert figures.loaded(Path(fresh.FIGURES)) == timed == study.figures(9)
+    assert figures.loaded(Path(fresh.FIGURES)) == timed == study.figures(Rounds(9))
     for run in timed.runs[0].values():
         assert (run.instructions, run.taken, len(run.seconds)) == (7, 5, 6)
 
@@ -160,8 +161,8 @@ def test_a_layout_that_comes_later_is_timed_in_the_same_rounds_as_all_others(
     }
     figures.Figures("x", dict.fromkeys(names, 100), [counted]).keep(Path(layouts.KEPT))
     study = fresh.Study(Program("x", [], ["train"], ["judged"]))
-    assert study.figures(7, ["bolt"]).runs[0]["plain"].seconds == [1.0] * 6
-    timed = study.figures(7, ["bolt", "bolt-hfsort"])
+    assert study.figures(Rounds(7), ["bolt"]).runs[0]["plain"].seconds == [1.0] * 6
+    timed = study.figures(Rounds(7), ["bolt", "bolt-hfsort"])
     assert {len(run.seconds) for run in timed.runs[0].values()} == {7}
     assert not Path(fresh.FIGURES).exists()
 
@@ -197,7 +198,7 @@ def test_builds_are_laid_out_by_what_those_below_were_trained_with(
     monkeypatch.delenv("LDFLAGS", raising=False)
     study = fresh.Study(Program("interp", ["interp.c"], ["1"], ["2", "3"]))
     names = tuple(layouts.LAYOUTS)
-    found = study.figures(0, names)
+    found = study.figures(NOT_TIMED, names)
     assert set(found.text) == {*fresh.BUILDS, *layouts.builds_of(names)}
     for of in ("taken", "instructions"):
         assert found.cost("sampled+bolt", of) < 1
@@ -212,7 +213,7 @@ def test_builds_are_laid_out_by_what_those_below_were_trained_with(
     code = [Image.open(f"sampled+{name}").section(".text") for name in ("bolt", "bolt-small-pages")]
     assert [each is not None and each.address % 0x200000 == 0 for each in code] == [True, False]
     before = {path: path.stat().st_mtime_ns for path in Path().glob("*+*")}
-    assert study.figures(0, names) == found
+    assert study.figures(NOT_TIMED, names) == found
     assert before == {path: path.stat().st_mtime_ns for path in Path().glob("*+*")}
 
 
