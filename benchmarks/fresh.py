@@ -57,7 +57,8 @@ from programs_met3 import MET3
 from programs_met4 import MET4
 from which_profile import FIGURES, INSTRUMENTED, PLAIN
 
-from lbr2pgo.pgo.measure import Candidate, Measured, text_size, user_time
+from lbr2pgo.pgo.code_size import text_size
+from lbr2pgo.pgo.measure import Candidate, Measured, user_time
 from lbr2pgo.pgo.measurements import measure_programs
 from lbr2pgo.pgo.timing import NOT_TIMED, Rounds, time_in_turns
 

@@ -39,9 +39,10 @@ from large_programs import PACKAGES, PROGRAMS, Large
 from part_builds import PartBuild
 from which_profile import FIGURES, INSTRUMENTED, LBR2PGO, PLAIN, call
 
+from lbr2pgo.pgo.code_size import text_size
 from lbr2pgo.pgo.flags import KEPT_CALLS, OVERWRITTEN
 from lbr2pgo.pgo.kinds import TRAINING_FLAGS
-from lbr2pgo.pgo.measure import Candidate, count, count_exactly, text_size
+from lbr2pgo.pgo.measure import Candidate, count, count_exactly
 from lbr2pgo.pgo.results import share_saved
 from lbr2pgo.pgo.thread_locals import inlined_wrappers
 from lbr2pgo.program.elf.image import Image

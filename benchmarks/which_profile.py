@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from lbr2pgo.pgo.code_size import text_size
 from lbr2pgo.pgo.flags import KEPT_CALLS, PROBES, UNRELAXED
 from lbr2pgo.pgo.kinds import USED
-from lbr2pgo.pgo.measure import text_size
 from lbr2pgo.recorders.guest import find_guest
 
 LBR2PGO = (sys.executable, "-m", "lbr2pgo")

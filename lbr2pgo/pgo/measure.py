@@ -20,7 +20,8 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from lbr2pgo.model.exact_counts import ExactCounts, Totals
+from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.code_size import CodeSize, code_size
 from lbr2pgo.pgo.native_memory import MemoryState, MemoryUse, memory_use
 from lbr2pgo.pgo.perf_counters import (
     EVENTS,
@@ -42,13 +43,11 @@ from lbr2pgo.pgo.timing import (
     sign_test,
     time_in_turns,
 )
-from lbr2pgo.program.elf.image import Image
 from lbr2pgo.recorders.front_end import USUAL, FrontEnd, FrontEndCounts, preset
 from lbr2pgo.recorders.guest import find_guest
 from lbr2pgo.recorders.hardware import exit_code
 from lbr2pgo.recorders.options import RecordOptions
 from lbr2pgo.recorders.software import record_software
-from lbr2pgo.sources.exact_counts import image_of
 from lbr2pgo.support.arrays import F64
 from lbr2pgo.support.errors import InputError
 from lbr2pgo.support.timings import Timings
@@ -368,46 +367,3 @@ def _refuse_different_exits(names: Sequence[str], codes: Sequence[int]) -> None:
             f"the programs do not exit alike: {ends}",
             cure="Only programs that do the same work can be compared.",
         )
-
-
-_PAGE = np.uint64(4096)
-_HOT = 0.99
-
-
-@dataclass(frozen=True, slots=True)
-class CodeSize:
-    """Of one program, in a run."""
-
-    text: int
-    """Bytes in sections of code; llvm-bolt keeps the old ones, where what it left alone runs."""
-    hot_pages: int
-    """The fewest pages of 4 KB that hold 99 % of its branches and of what they led to."""
-
-
-def code_size(program: Path, counted: Path) -> CodeSize | None:
-    """Of a program by the exact counts of a run; None where it is no ELF file, or did not run."""
-    try:
-        image = Image.open(program)
-        exact = ExactCounts.load(counted)
-        index = image_of(exact, image.layout, str(counted))
-    except InputError:  # a script
-        return None
-    return CodeSize(_text_size(image), _hot_pages(exact, index))
-
-
-def text_size(program: Path) -> int:
-    """Bytes in sections of code; raises InputError where it is no ELF file."""
-    return _text_size(Image.open(program))
-
-
-def _text_size(image: Image) -> int:
-    return sum(each.size for each in image.sections if each.is_code)
-
-
-def _hot_pages(exact: ExactCounts, image: int) -> int:
-    sources, targets = exact.from_image == image, (exact.to_image == image) & exact.taken
-    places = np.concatenate((exact.from_[sources], exact.to[targets]))
-    counts = np.concatenate((exact.count[sources], exact.count[targets]))
-    _, page = np.unique(places // _PAGE, return_inverse=True)
-    by_page = np.sort(np.bincount(page, counts.astype(np.float64)))[::-1]
-    return int(np.searchsorted(np.cumsum(by_page), _HOT * by_page.sum())) + bool(len(by_page))

@@ -23,6 +23,7 @@ from threading import Lock
 from time import monotonic
 
 from lbr2pgo.pgo.built_code import code_digest
+from lbr2pgo.pgo.code_size import text_size
 from lbr2pgo.pgo.comparison import change
 from lbr2pgo.pgo.fastest import fastest
 from lbr2pgo.pgo.flags import BuildFlags, WantedFlags, config_file, layout_flags, profile_flags
@@ -33,7 +34,6 @@ from lbr2pgo.pgo.measure import (
     count,
     front_end_of,
     measure,
-    text_size,
 )
 from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost, Results
 from lbr2pgo.pgo.search_options import SearchOptions

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.code_size import CodeSize
 from lbr2pgo.pgo.comparison import change, changes, decided_otherwise
-from lbr2pgo.pgo.measure import CodeSize, CountedRun, Measured
+from lbr2pgo.pgo.measure import CountedRun, Measured
 from lbr2pgo.recorders.front_end import PRESETS, FrontEndCounts
 
 STEADY = np.linspace(0.99, 1.01, 8)

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.code_size import CodeSize
 from lbr2pgo.pgo.fastest import fastest
 from lbr2pgo.pgo.goal import GOALS
-from lbr2pgo.pgo.measure import CodeSize, CountedRun, Measured
+from lbr2pgo.pgo.measure import CountedRun, Measured
 
 
 @pytest.mark.parametrize(

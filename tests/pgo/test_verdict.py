@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from lbr2pgo.model.exact_counts import Totals
+from lbr2pgo.pgo.code_size import CodeSize
 from lbr2pgo.pgo.flags import WantedFlags, plain_flags, profile_flags
 from lbr2pgo.pgo.goal import GOALS
 from lbr2pgo.pgo.loop_options import LoopOptions
-from lbr2pgo.pgo.measure import CodeSize, CountedRun, Measured
+from lbr2pgo.pgo.measure import CountedRun, Measured
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.pgo.timing import NOT_TIMED
 from lbr2pgo.pgo.training import Training
