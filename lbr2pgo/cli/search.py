@@ -109,9 +109,10 @@ def _confirmed(search: Search, best: ProfileKind) -> str:
 
 def _beside(search: Search, best: ProfileKind) -> Iterator[str]:
     """How far the winner gets of what counters in the program gain, if they were tried."""
-    other, commands = search.yardstick(best), search.options.held_back or search.options.judges
+    other = search.ranking.yardstick(best)
     if other is None:
         return
+    commands = search.options.held_back or search.options.judges
     found = search.results.shares(best.name, other.name, commands)
     words = zip(found, ("instructions", "taken branches"), strict=True)
     said = [f"{share:.0%} of the {what}" for share, what in words if share is not None]
@@ -142,7 +143,7 @@ def _overfitting(search: Search) -> Iterator[str]:
     if not search.options.tests:
         yield "Note: judged by what it was trained with; --test CMD gives other inputs."
         return
-    trained, loss = search.loss_by_training()
+    trained, loss = search.ranking.loss_by(search.options.training.commands)
     if loss:
         yield (
             f"Warning: by the training alone {trained.name if trained else 'plain'} would win, and "

@@ -12,40 +12,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from builders.searches import BUILD, COST, options, try_by_hand
 
 from lbr2pgo.model.exact_counts import Totals
 from lbr2pgo.pgo.built_code import same_code
 from lbr2pgo.pgo.goal import GOALS
 from lbr2pgo.pgo.kinds import INSTRUMENTED, ProfileKind
-from lbr2pgo.pgo.loop_options import LoopOptions
 from lbr2pgo.pgo.measure import CountedRun, Measured, candidate_of, count
-from lbr2pgo.pgo.results import AGAIN, PLAIN, Cost
+from lbr2pgo.pgo.results import AGAIN, PLAIN
 from lbr2pgo.pgo.search import Search
-from lbr2pgo.pgo.search_options import SearchOptions
 from lbr2pgo.pgo.source_trees import Trees
 from lbr2pgo.pgo.steps import SayOver, Title
-from lbr2pgo.pgo.timing import NOT_TIMED, Rounds, sign_test
+from lbr2pgo.pgo.timing import Rounds, sign_test
 from lbr2pgo.pgo.training import Training
 from lbr2pgo.program.block_map import has_block_map
 from lbr2pgo.program.elf.image import Image
 from lbr2pgo.support.errors import InputError
 
 INTERP = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
-BUILD = "clang-22 $CFLAGS interp.c -fuse-ld=lld $LDFLAGS -o app"
-TRAINING = Training(("./app 1",), 1009, True)
 pytestmark = pytest.mark.slow
 
 SIX = {"lines", "probes", "contexts", "lines-O1", "probes-O1", "contexts-O1"}
-
-
-def options(**changes: object) -> SearchOptions:
-    loop = LoopOptions(
-        build=str(changes.pop("build", BUILD)), binary=Path("app"), train=TRAINING, profile=None,
-        probes=False, bolt=bool(changes.pop("bolt", False)), measure=None, runs=NOT_TIMED,
-        work=Path("work"), instrumented=bool(changes.pop("instrumented", False)),
-    )  # fmt: skip
-    plain = {"tests": ("./app 2",), "confirm": ("./app 3",), "budget": None, "jobs": 1}
-    return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
 
 
 def over(said: list[str]) -> SayOver:
@@ -88,7 +75,7 @@ Searched = tuple[Path, Search, ProfileKind | None, list[str]]
 
 def refined(search: Search) -> dict[str, ProfileKind]:
     """What was counted by refined profiles, before it was laid out."""
-    kinds = {name: search._kinds[name] for name in search.results.names if name != PLAIN}
+    kinds = {name: search.ranking.kinds[name] for name in search.results.names if name != PLAIN}
     return {name: kind for name, kind in kinds.items() if kind.refined and not kind.layout}
 
 
@@ -104,7 +91,7 @@ def test_every_kind_is_counted_and_the_best_two_are_laid_out(searched: Searched)
     assert {"lines", "probes", "contexts"} <= tried <= SIX
     assert "instrumented+bolt" in laid_out
     # Of builds that flags have not changed, one is enough.
-    kinds = (search._kinds[name] for name in laid_out)
+    kinds = (search.ranking.kinds[name] for name in laid_out)
     assert len({search.variants.build_of(kind.unlaid).read_bytes() for kind in kinds}) == 3
     assert len(laid_out) == 3
     assert search.left_out == {}
@@ -124,7 +111,7 @@ def test_what_changes_no_code_is_not_counted(searched: Searched) -> None:
     assert pairs
     assert len(pairs) < len(said) - 1
     for one, other in pairs:
-        builds = [search.variants.build_of(search._kinds[name]) for name in (one, other)]
+        builds = [search.variants.build_of(search.ranking.kinds[name]) for name in (one, other)]
         assert same_code(*builds)
         assert search.results.costs[one]["./app 2"] == search.results.costs[other]["./app 2"]
 
@@ -133,7 +120,7 @@ def test_the_winner_is_counted_on_an_input_that_had_no_part(searched: Searched) 
     _, search, best, _ = searched
     assert best is not None
     counted = {name for name, costs in search.results.costs.items() if "./app 3" in costs}
-    other = search.yardstick(best)
+    other = search.ranking.yardstick(best)
     assert other is not None
     assert counted == {PLAIN, AGAIN, best.name, other.name}
     again = count(candidate_of("./app 3", Path("app"), search.variants.build_of(best)))
@@ -158,11 +145,11 @@ def test_the_instrumented_build_is_what_others_are_compared_with(searched: Searc
     _, search, best, _ = searched
     assert best is not None
     assert best.is_sampled
-    other = search.yardstick(best)
+    other = search.ranking.yardstick(best)
     assert other is not None
     assert (other.told_by, other.layout) == ("instrumented", best.layout)
     # Without a yardstick of its own layout, the unlaid one does.
-    assert search.yardstick(replace(best, layout="propeller")) == INSTRUMENTED
+    assert search.ranking.yardstick(replace(best, layout="propeller")) == INSTRUMENTED
     build = search.variants.build_of(INSTRUMENTED)
     measured = count(candidate_of("./app 2", Path("app"), build))
     kept = search.results.costs["instrumented"]["./app 2"]
@@ -174,7 +161,7 @@ def test_the_instrumented_build_is_what_others_are_compared_with(searched: Searc
         search.results.costs = {**costs, "instrumented": costs["instrumented"] | {
             "./app 2": replace(kept, cycles=1)
         }}  # fmt: skip
-        assert search.best(["./app 2"]) == best
+        assert search.ranking.best() == best
     finally:
         search.results.costs = costs
 
@@ -189,13 +176,13 @@ def test_every_kind_near_the_best_is_refined_in_every_way(searched: Searched) ->
     bases = {replace(kind, refined=()).name for kind in found.values()}
     assert bases <= near
     # Of those that have the same code, one is enough.
-    digests = {search._digest(search._kinds[name]) for name in near}
-    assert {search._digest(search._kinds[name]) for name in bases} == digests
+    digests = {search.ranking.digest(search.ranking.kinds[name]) for name in near}
+    assert {search.ranking.digest(search.ranking.kinds[name]) for name in bases} == digests
     for base in bases:
-        singly = {kind.name: kind for kind in search._kinds[base].refinements()}
+        singly = {kind.name: kind for kind in search.ranking.kinds[base].refinements()}
         own = {name: kind for name, kind in found.items() if kind.unrefined.name == base}
         assert {name for name, kind in own.items() if len(kind.refined) == 1} == set(singly)
-        together = search._kinds[base].together(
+        together = search.ranking.kinds[base].together(
             kind for name, kind in singly.items() if costs[name] < costs[base]
         )
         assert together is None or together.name in own
@@ -204,34 +191,12 @@ def test_every_kind_near_the_best_is_refined_in_every_way(searched: Searched) ->
 def test_the_best_is_refined_until_that_helps_nothing(searched: Searched) -> None:
     """What is less by 0.1 % is no better: of those, the first that was tried is the best."""
     _, search, _, _ = searched
-    compiled = [kind.name for kind in search._kinds.values() if not kind.layout]
+    compiled = [kind.name for kind in search.ranking.kinds.values() if not kind.layout]
     ranked = search.results.ranked(["./app 2"], [PLAIN, *compiled])
     most = search.results.ratio(ranked[0], ["./app 2"]) * 1.001
     near = [name for name in ranked if search.results.ratio(name, ["./app 2"]) <= most]
-    best = search._kinds[min(near, key=compiled.index)]
-    assert {kind.name for kind in best.refinements()} <= search._kinds.keys()
-
-
-@pytest.mark.parametrize(("near", "told"), [
-    ("lines", ["lines"]), ("probes", ["probes"]), ("contexts", ["probes", "contexts"])
-])  # fmt: skip
-def test_contexts_have_the_training_build_of_probes(near: str, told: list[str]) -> None:
-    cost = {near: 0.8}
-    stages = by_hand(Search(options(), *SILENT), lambda kind: cost.get(kind.told_by, 0.9))
-    assert stages[1] == [f"{each}-O1" for each in told]
-
-
-def test_what_was_tried_together_is_not_tried_again_on_top() -> None:
-    def cycles(kind: ProfileKind) -> float:
-        """Hot and cold pay, but not together."""
-        cost = {("hot",): 0.88, ("cold",): 0.89}
-        return cost.get(kind.refined, 0.9)
-
-    stages = by_hand(Search(options(), *SILENT), cycles)
-    names = [name for stage in stages for name in stage]
-    assert "contexts-hot-cold" in stages[3]
-    assert "contexts-hot-late" in stages[4]
-    assert len(names) == len(set(names))
+    best = search.ranking.kinds[min(near, key=compiled.index)]
+    assert {kind.name for kind in best.refinements()} <= search.ranking.kinds.keys()
 
 
 @pytest.fixture
@@ -241,56 +206,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("work").mkdir()
 
 
-def by_hand(search: Search, cycles: Callable[[ProfileKind], float]) -> list[list[str]]:
-    """What each stage of a search tries, if builds cost so much and all have other code."""
-    stages, plain = [], Cost(1, 1, 1e6, 1, 0, "")
-    search.results.costs[PLAIN] = {"./app 2": plain}
-    for chains in search._stages():
-        kinds = [kind for chain in chains for kind in chain]
-        stages.append([kind.name for kind in kinds])
-        for kind in kinds:
-            search._digests[kind.name] = kind.name
-            cost = replace(plain, cycles=1e6 * cycles(kind))
-            search.results.costs[kind.name] = {"./app 2": cost}
-    return stages
-
-
-def test_what_helps_only_on_top_of_what_helped_is_found() -> None:
-    search = Search(options(), *SILENT)
-    pays = (("hot",), ("hot", "cold"), ("hot", "cold", "eager"), ("hot", "cold", "late"))
-
-    def cycles(kind: ProfileKind) -> float:
-        """Of probes, which alone are near the best."""
-        helped = sum({*ways} <= {*kind.refined} for ways in pays)
-        return 0.8 - 0.01 * helped if kind.told_by == "probes" else 0.9
-
-    *_, together, second, _, third, all_that_helped, fourth, nothing, _ = by_hand(search, cycles)
-    assert together == []
-    assert second == [f"probes-{each}" for each in (
-        "exact-hot", "hot-cold", "hot-accurate", "hot-late", "hot-eager", "hot-expected",
-        "hot-unprobed",
-    )]  # fmt: skip
-    assert third == [f"probes-{each}" for each in (
-        "exact-hot-cold", "hot-cold-accurate", "hot-cold-late", "hot-cold-eager",
-        "hot-cold-expected", "hot-cold-unprobed",
-    )]  # fmt: skip
-    assert all_that_helped == ["probes-hot-cold-late-eager"]
-    assert len(fourth) == 4
-    assert nothing == []
-    assert search.best(["./app 2"]) == search._kinds["probes-hot-cold-late-eager"]
-
-
-def test_where_nothing_helps_there_is_one_round() -> None:
-    stages = by_hand(Search(options(), *SILENT), lambda kind: 0.9)
-    assert len(stages) == 5
-
-
-def test_what_helps_each_time_ends_with_all_that_there_is() -> None:
-    stages = by_hand(Search(options(), *SILENT), lambda kind: 0.9 - 0.01 * len(kind.refined))
-    names = [name for stage in stages for name in stage]
-    assert len(names) == len(set(names))
-    assert "contexts-hot-cold-accurate-late-expected-unprobed" in names
-    assert len(stages) == 7
+def by_hand(search: Search, cycles: Callable[[ProfileKind], float]) -> None:
+    """Try all that it would, if builds cost so much and all have other code."""
+    search.ranking.digest = lambda kind: kind.name
+    search.results.costs[PLAIN] = {"./app 2": COST}
+    try_by_hand(search._stages, search.results, cycles)
 
 
 def test_the_winner_is_in_place_and_costs_what_it_is_said_to(searched: Searched) -> None:
@@ -324,39 +244,6 @@ def test_what_the_winner_needs_is_said_as_it_was_counted_or_measured(
     )
 
 
-@pytest.mark.parametrize(("more", "loss"), [(1.0005, 0.0), (1.01, 0.01)])
-def test_what_the_training_would_choose_is_told_if_it_costs_more(
-    searched: Searched, monkeypatch: pytest.MonkeyPatch, more: float, loss: float
-) -> None:
-    _, search, _, _ = searched
-    plain = Cost(1, 1, 1e6, 1, 0, "")
-    one = {"./app 1": replace(plain, cycles=1), "./app 2": replace(plain, cycles=10000 * more)}
-    other = {"./app 1": replace(plain, cycles=2), "./app 2": replace(plain, cycles=10000)}
-    costs = {PLAIN: dict.fromkeys(one, plain), "probes": one, "lines": other}
-    monkeypatch.setattr(search.results, "costs", costs)
-    trained, found = search.loss_by_training()
-    assert trained == ProfileKind("probes")
-    assert found == pytest.approx(loss, abs=1e-9)
-
-
-def test_what_differs_less_than_the_plain_build_from_itself_is_the_same(
-    searched: Searched, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, search, _, _ = searched
-    plain = Cost(1, 1, 1e6, 1, 0, "a")
-    costs = {
-        PLAIN: plain, AGAIN: replace(plain, cycles=1_002_000, output="b"),
-        "probes": replace(plain, cycles=500_000, output="c"),
-        "lines": replace(plain, cycles=505_000, output="d"),
-    }  # fmt: skip
-    by_command = {name: {"./app 2": cost} for name, cost in costs.items()}
-    monkeypatch.setattr(search.results, "costs", by_command)
-    assert search.results.spread(["./app 2"]) == pytest.approx(0.002)
-    assert search.best(["./app 2"]) == ProfileKind("lines")
-    by_command[AGAIN] = by_command[PLAIN]
-    assert search.best(["./app 2"]) is None  # now the output of the others tells
-
-
 @pytest.mark.parametrize(("seconds", "wins"), [(0.9, 1), (1.0, 0)])
 def test_of_what_costs_the_same_time_decides(
     monkeypatch: pytest.MonkeyPatch, seconds: float, wins: int
@@ -364,7 +251,7 @@ def test_of_what_costs_the_same_time_decides(
     usual = options()
     search = Search(replace(usual, loop=replace(usual.loop, runs=Rounds(6))), *SILENT)
     by_hand(search, lambda kind: 0.9)
-    rivals = [*search._kinds.values()][:2]
+    rivals = [*search.ranking.kinds.values()][:2]
     run = CountedRun(Totals(1, 1, 0, 0), 0, "")
     measured = [Measured(str(each), run, np.full(6, each)) for each in (2.0, 1.0, seconds)]
     monkeypatch.setattr(search, "_rivals", lambda kind: rivals)
@@ -415,9 +302,9 @@ def test_the_best_of_each_kind_is_timed_where_it_costs_little_more() -> None:
         return costs.get(kind.unrefined.name, 0.9) - 0.002 * pays
 
     by_hand(search, cycles)
-    found = [search._kinds[name] for name in ("contexts", "contexts-O1-late", "probes")]
+    found = [search.ranking.kinds[name] for name in ("contexts", "contexts-O1-late", "probes")]
     assert search._rivals(found[0]) == found
-    search._digests["contexts-O1-late"] = search._digests["contexts"]
+    search.ranking.digest = lambda kind: kind.name.removesuffix("-O1-late")
     assert search._rivals(found[0]) == [found[0], found[2]]
 
 
@@ -425,7 +312,7 @@ def test_the_best_of_each_kind_is_timed_where_it_costs_little_more() -> None:
 def test_no_more_than_six_are_timed() -> None:
     search = Search(options(bolt=True, confirm=()), *SILENT)
     by_hand(search, lambda kind: 0.9)
-    found = search._rivals(search._kinds["lines"])
+    found = search._rivals(search.ranking.kinds["lines"])
     assert len(found) == len({kind.unrefined for kind in found}) == 6
 
 
@@ -439,9 +326,9 @@ def test_what_does_something_else_where_it_had_no_part_is_not_timed(
     monkeypatch.setattr(search.results, "costs", costs)
     rivals = search._rivals(best)
     assert rivals[0] == best
-    assert len({search._digest(kind) for kind in rivals}) == len(rivals) > 1
+    assert len({search.ranking.digest(kind) for kind in rivals}) == len(rivals) > 1
     assert all("./app 3" in costs[kind.name] for kind in rivals)
-    yardsticks = {search.yardstick(kind) for kind in rivals}
+    yardsticks = {search.ranking.yardstick(kind) for kind in rivals}
     assert len(yardsticks) > 1  # of both layouts: any may win by its time, and is compared with its
     assert all(each is not None and "./app 3" in costs[each.name] for each in yardsticks)
     costs[rivals[1].name]["./app 3"] = replace(costs[best.name]["./app 3"], output="another")
@@ -515,7 +402,7 @@ def test_what_was_counted_is_not_counted_again(
     assert again.run() == best
     assert counted == []
     assert best is not None
-    assert again.yardstick(best) is None  # it was not asked for this time
+    assert again.ranking.yardstick(best) is None  # it was not asked for this time
     steps = [line.split(": ")[0] for line in said]
     assert steps == [
         "1. plain", "   goes on with what an earlier search has counted", "1. plain",
