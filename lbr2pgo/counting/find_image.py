@@ -148,7 +148,7 @@ def not_mapped(
     layout: ImageLayout, events: Sequence[SpaceEvent], wanted: str | None, *, where: str
 ) -> InputError:
     """The error that no mapped file is the binary, whose build-id is `wanted`."""
-    mapped = sorted({mmap.path for mmap in executable_mmaps(of_files(events))})
+    mapped = sorted({mmap.path for mmap in executable_mmaps(of_files(events))}, key=_programs_first)
     return InputError(
         f"no process in this recording mapped {layout.path}"
         + (f" (build-id {wanted})" if wanted else ""),
@@ -156,6 +156,15 @@ def not_mapped(
         cure=f"Mapped were: {_listed(mapped)}. Give the binary that was recorded, or its recorded "
         "build-id with --build-id.",
     )
+
+
+def _programs_first(path: str) -> tuple[bool, str]:
+    """Libraries may be many, and hide what ran.
+
+    >>> sorted(["/lib/libc.so.6", "/opt/app"], key=_programs_first)
+    ['/opt/app', '/lib/libc.so.6']
+    """
+    return ".so" in path.rpartition("/")[2], path
 
 
 def _other_build(alike: Builds, wanted: str | None, layout: ImageLayout, where: str) -> InputError:

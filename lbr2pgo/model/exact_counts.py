@@ -185,7 +185,9 @@ def _starts_of_groups(keys: list[npt.NDArray[Any]]) -> npt.NDArray[np.bool_]:
 def _load_arrays(path: Path) -> Arrays:
     try:
         arrays = read_arrays(path)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise _damaged(path, error.strerror or str(error)) from error
+    except ValueError as error:
         raise _damaged(path, str(error)) from error
     if str(arrays.get("format")) != FORMAT:
         raise _damaged(path, f"it is not of the format {FORMAT}")

@@ -167,10 +167,14 @@ def read_headers(file: File) -> Headers:
     )
 
 
+def _shown(data: bytes) -> str:
+    return data[: len(_MAGIC)].hex(" ") or "nothing"
+
+
 def _elf_header(file: File) -> _ElfHeader:
     data = file.read(0, _ELF_HEADER.size)
     if data[: len(_MAGIC)] != _MAGIC:
-        raise not_elf(file.path, f"it starts with {data[: len(_MAGIC)]!r}")
+        raise not_elf(file.path, f"it starts with {_shown(data)}, not with {_shown(_MAGIC)}")
     if len(data) < _ELF_HEADER.size:
         raise _cut(file, "the ELF header", _ELF_HEADER.size)
     header = _ElfHeader._make(_ELF_HEADER.unpack(data))
