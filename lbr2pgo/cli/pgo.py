@@ -266,7 +266,10 @@ def _run_loop(args: argparse.Namespace) -> int:
     from lbr2pgo.support.printable import printable
 
     shown = StepLines()
-    loop = Loop(_options(args), shown.say, shown.is_over, shown.watch)
+    options = _options(args)
+    loop = Loop(options, shown.say, shown.is_over, shown.watch)
+    if options.propeller and not (options.probes or args.lines or options.profile):
+        say(_LINES_FOR_PROPELLER)
     with shown.naming_failures():
         measured = loop.run()
     if measured:
@@ -278,6 +281,12 @@ def _run_loop(args: argparse.Namespace) -> int:
     if logged or ran:
         say(f"{'; '.join(filter(None, (logged, ran)))}.")
     return 0
+
+
+_LINES_FOR_PROPELLER = (
+    "Note: for Propeller, profiles are of source lines; --probes --contexts often gain more, but "
+    "not with LTO."
+)
 
 
 def _words(text: str) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from typing import TYPE_CHECKING
 
 from lbr2pgo.cli.measure import print_measured
@@ -76,8 +76,8 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     if best is None:
         yield "Verdict: no profile is better than none."
         return
-    how = "takes least time of what costs about as little" if search.is_by_time else "costs least"
-    yield f"Verdict: {best.name} {how}. {options.loop.binary} is that build: ship it."
+    yield f"Verdict: {best.name} {_how(search, best)}."
+    yield f"{options.loop.binary} is that build: ship it."
     yield f"With {search.shown} it {search.change(best)}."
     yield from decided_otherwise(search.measured)
     yield _confirmed(search, best)
@@ -92,6 +92,15 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
         command = bolt_command("llvm-bolt", work.rebuilt, work.fdata, work.laid_out)
         yield f"Keep as the last step: {shlex.join(command)}"
     yield f"The same alone: lbr2pgo pgo {search.variants.command(best)}"
+
+
+def _how(search: Search, best: ProfileKind) -> str:
+    """It was chosen."""
+    if search.is_by_time:
+        return "takes least time of what costs about as little"
+    if search.ranking.ranked()[0] == best:
+        return "costs least"
+    return "is the simplest of what costs least within 0.1%, or within what runs differ by"
 
 
 def _confirmed(search: Search, best: ProfileKind) -> str:
@@ -152,7 +161,10 @@ def _overfitting(search: Search) -> Iterator[str]:
 
 
 def seconds(text: str) -> float:
-    """A time such as 90, 90s, 20m or 2h; raises ValueError for anything else."""
+    """A time such as 90, 90s, 20m or 2h; raises ArgumentTypeError for anything else."""
     units = {"s": 1, "m": 60, "h": 3600}
     number, unit = (text[:-1], text[-1]) if text[-1:] in units else (text, "s")
-    return float(number) * units[unit]
+    try:
+        return float(number) * units[unit]
+    except ValueError:
+        raise ArgumentTypeError(f"not a time: {text} (90s, 20m or 2h)") from None

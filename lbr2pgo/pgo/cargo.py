@@ -46,17 +46,17 @@ class ByRustflags(ByVariables):
             **({"RUSTC_BOOTSTRAP": "1"} if _has_unstable(words) else {}),
         }
 
-    def advice(self, flags: BuildFlags) -> tuple[str, ...]:
+    def advice(self, flags: BuildFlags, environment: Mapping[str, str]) -> tuple[str, ...]:
         """Flags, and Cargo's profile."""
-        words = rustc_flags(flags, known_options())
+        settings = self.settings(flags, environment)
         unstable = (
             "Keep RUSTC_BOOTSTRAP=1 in the environment, or take a nightly compiler: this one has "
             "what begins with -Z, but not as stable."
         )
         return (
-            f"Keep in RUSTFLAGS: {' '.join(words)}",
+            f"Keep in RUSTFLAGS: {settings['RUSTFLAGS']}",
             "Keep debug = 1 in Cargo.toml, under [profile.release].",
-            *((unstable,) if _has_unstable(words) else ()),
+            *((unstable,) if "RUSTC_BOOTSTRAP" in settings else ()),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from lbr2pgo.pgo.loop_flags import LoopFlags
@@ -28,21 +29,29 @@ def finished_builds(flags: LoopFlags, way: ByVariables, trainer: Trainer) -> lis
     Raises InputError where there is no plain one.
     """
     work, binary, final = flags.work, flags.options.binary, final_build(flags)
-    builds = [Built(need(work.plain, "build"), way.advice(flags.base))]
+    builds = [Built(need(work.plain, "build"), way.advice(flags.base, os.environ))]
     if work.rebuilt.exists():
         place = binary if final == work.rebuilt else work.rebuilt
-        builds.append(Built(place, way.advice(flags.profile), (flags.profile_file,)))
+        builds.append(Built(place, way.advice(flags.profile, os.environ), (flags.profile_file,)))
     if final == work.propelled:
-        advice = (*way.advice(flags.layout), _LAY_OUT_AGAIN)
+        advice = (*way.advice(flags.layout, os.environ), _LAY_OUT_AGAIN)
         builds.append(Built(binary, advice, (*builds[-1].reads, work.clusters, work.order)))
     if final == work.ordered:
-        advice = (_start_said(work, trainer), *way.advice(flags.order))
+        advice = (_start_said(work, trainer), *way.advice(flags.order, os.environ))
         builds.append(Built(binary, advice, (*builds[-1].reads, work.start_order)))
     tool = find_bolt() if flags.options.bolt else None
     if tool is not None and work.laid_out.exists():
-        keep, layout = way.advice(flags.compiled), tuple(flags.bolt_command(tool))
+        keep = (*way.advice(flags.compiled, os.environ), _read_by_bolt(flags))
+        layout = tuple(flags.bolt_command(tool))
         builds.append(Built(work.laid_out, keep, builds[-1].reads, layout))
     return builds
+
+
+def _read_by_bolt(flags: LoopFlags) -> str:
+    """One that was stored for other builds is fitted to them; fdata is of one build's offsets."""
+    is_stored = flags.options.bolt_profile is not None
+    goes_with = "" if is_stored else ", for this very code: record anew once that has changed"
+    return f"Keep {flags.layout_profile}: llvm-bolt reads it{goes_with}."
 
 
 def _start_said(work: Workplace, trainer: Trainer) -> str:

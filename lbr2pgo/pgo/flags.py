@@ -159,9 +159,17 @@ class BuildFlags:
         return {name: os.pathsep.join((*own, *lists))} if lists else {}
 
 
-def config_file(flags: BuildFlags) -> str:
-    """Text of a configuration file of clang, which `--config=FILE` reads (UsersManual.rst)."""
-    return "".join(f"{shlex.quote(flag)}\n" for flag in (*flags.compile, *flags.link))
+def config_file(flags: BuildFlags, environment: Mapping[str, str]) -> str:
+    """Text of a configuration file of clang, which `--config=FILE` reads (UsersManual.rst).
+
+    Flags of the command win over those in it. What users set themselves is left to them.
+
+    >>> flags = BuildFlags(("-g",), ("-fuse-ld=lld",))
+    >>> [config_file(flags, each).split() for each in ({}, {"CFLAGS": "-O3"})]
+    [['-O2', '-g', '-fuse-ld=lld'], ['-g', '-fuse-ld=lld']]
+    """
+    optimise = () if {"CFLAGS", "CXXFLAGS"} & environment.keys() else (_OPTIMISE,)
+    return "".join(f"{shlex.quote(each)}\n" for each in (*optimise, *flags.compile, *flags.link))
 
 
 def plain_flags(wanted: WantedFlags) -> BuildFlags:

@@ -30,7 +30,9 @@ from lbr2pgo.pgo.steps import (
 from lbr2pgo.pgo.stored import Usability, judge, judge_layout, refuse_another_program
 from lbr2pgo.pgo.time_left import TimeLeft
 from lbr2pgo.pgo.trainer import Trainer
+from lbr2pgo.pgo.training import check_ended
 from lbr2pgo.pgo.verdict import Built
+from lbr2pgo.pgo.wants import what_it_read
 from lbr2pgo.pgo.workplace import Workplace, need
 from lbr2pgo.profiles.bolt.fdata.format import FdataOutput
 from lbr2pgo.profiles.bolt.tool import needed_bolt
@@ -368,7 +370,7 @@ class Loop:
             self._trainer.make(recording, FdataOutput(self._work.fdata))
         self._next("Optimise after the link")
         self._say(CommandLine(shlex.join(self._flags.bolt_command(tool))))
-        profile = stored or self._work.fdata
+        profile = self._flags.layout_profile
         said = bolt(tool, self.binary, profile, self._work.laid_out, infers=stored is not None)
         for line in profiled(said) if stored is not None else ():
             self._say(Detail(line))
@@ -388,7 +390,11 @@ class Loop:
             for each in self.builds
         ]
         front_end = front_end_of(self.options.model, candidates[0])
-        return measure(candidates, self.options.runs, front_end=front_end)
+        measured = measure(candidates, self.options.runs, front_end=front_end)
+        if train is not None:
+            code = measured[0].counted.exit_code
+            check_ended(code, "the measured run", text, train, what_it_read(source))
+        return measured
 
     def _content(self, build: Built) -> Path:
         """Where a build is kept, while another one is in the binary's place."""

@@ -96,6 +96,11 @@ class LoopFlags:
 
     def bolt_command(self, tool: str) -> list[str]:
         """By which llvm-bolt, at this path, lays the binary out."""
-        stored, binary = self.options.bolt_profile, self.options.binary
-        profile = stored or self.work.fdata
-        return bolt_command(tool, binary, profile, self.work.laid_out, infers=stored is not None)
+        profile, binary = self.layout_profile, self.options.binary
+        is_stored = self.options.bolt_profile is not None
+        return bolt_command(tool, binary, profile, self.work.laid_out, infers=is_stored)
+
+    @property
+    def layout_profile(self) -> Path:
+        """What llvm-bolt reads: a stored one, or what its own training is made into."""
+        return self.options.bolt_profile or self.work.fdata

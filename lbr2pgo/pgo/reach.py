@@ -55,12 +55,13 @@ class ByVariables:
         """The variables of the build's environment that carry the flags."""
         return flags.settings(environment)
 
-    def advice(self, flags: BuildFlags) -> tuple[str, ...]:
-        """What to keep in the builds to come, a sentence each."""
-        return (
-            f"Keep in CFLAGS and CXXFLAGS: {' '.join(flags.compile)}",
-            f"Keep in LDFLAGS: {' '.join(flags.link)}",
-        )
+    def advice(self, flags: BuildFlags, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """What to keep in the builds to come, a sentence each.
+
+        >>> ByVariables().advice(BuildFlags(("-g",), ()), {"CFLAGS": "-O3"})
+        ('Keep in CFLAGS: -O3 -g', 'Keep in CXXFLAGS: -O2 -g', 'Keep in LDFLAGS: ')
+        """
+        return _to_keep(flags.settings(environment))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class ByPlaceholder(ByVariables):
         """None."""
         return {}
 
-    def advice(self, flags: BuildFlags) -> tuple[str, ...]:
+    def advice(self, flags: BuildFlags, environment: Mapping[str, str]) -> tuple[str, ...]:
         """One line."""
         return (f"Keep in place of {{flags}}: {shlex.join((*flags.compile, *flags.link))}",)
 
@@ -110,16 +111,25 @@ class ByName(ByVariables):
         nothing = BuildFlags((), ()).settings(environment)
         return {**nothing, "PATH": f"{self.folder.resolve()}{os.pathsep}{path}"}
 
-    def advice(self, flags: BuildFlags) -> tuple[str, ...]:
-        """The same, and where."""
+    def advice(self, flags: BuildFlags, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """What came to its own flags, and where."""
         said = "The build sets its flags itself, or strips what it built: change that there."
-        return (*ByVariables.advice(self, flags), said)
+        return (*_to_keep(flags.settings({"CFLAGS": "", "CXXFLAGS": ""})), said)
 
 
 def way_for(command: str) -> ByVariables:
     """The way that a build is given flags at first."""
     has_place = any(place in command for place in _PLACES)
     return ByPlaceholder() if has_place else ByVariables()
+
+
+def _to_keep(settings: Mapping[str, str]) -> tuple[str, ...]:
+    """A sentence for each variable, or for some that are alike."""
+    texts = {name: text.strip() for name, text in settings.items()}
+    names: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        names.setdefault(text, []).append(name)
+    return tuple(f"Keep in {' and '.join(alike)}: {text}" for text, alike in names.items())
 
 
 def _programs(path: str) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ choice. What was counted is kept, for a search that was cut off.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -93,7 +94,7 @@ class Search:
         best = self._fastest(self._confirmed())
         put(self._build_of(best), self._place)
         if best is not None and self.options.loop.compiler == "clang":
-            write_pieces(self.config, [config_file(self._flags(best)).encode()])
+            write_pieces(self.config, [config_file(self._flags(best), os.environ).encode()])
         return best
 
     def _confirmed(self) -> ProfileKind | None:

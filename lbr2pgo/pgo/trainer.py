@@ -24,7 +24,7 @@ from lbr2pgo.pgo.steps import CommandLine, Say, command_words, place
 from lbr2pgo.pgo.stored import Usability, judge_recordings
 from lbr2pgo.pgo.training import (
     Training,
-    check_trained,
+    check_ended,
     exact_beside,
     make_profiles,
     record_all,
@@ -189,7 +189,7 @@ def count_in_program(training: Training, directory: Path, say: Say) -> None:
         with reading(training.input) as stdin:
             done = subprocess.run(command_words(command), stdin=stdin)
         read = what_it_read(training.input)
-        check_trained(done.returncode, command, training, read)
+        check_ended(done.returncode, "the training run", command, training, read)
     if not any(directory.glob("*.profraw")):
         raise InputError(
             "the training run has written no counts",

@@ -143,18 +143,18 @@ def record(
         nothing = did_nothing(result.totals.instructions)
         if nothing and not code and not training.startup:
             say(f"   Warning: It {nothing}")
-    check_trained(code, command, training, what_it_read(training.input))
+    check_ended(code, "the training run", command, training, what_it_read(training.input))
     return used
 
 
-def check_trained(code: int, command: str, training: Training, read: str) -> None:
-    """Raise InputError if a training run failed, and may not; `read` is said of its input."""
+def check_ended(code: int, run: str, command: str, training: Training, read: str) -> None:
+    """Raise InputError if such a run failed, and may not; `read` is said of its input."""
     if code and not training.any_status:
         raise InputError(
-            f"the training run failed with exit code {code}",
+            f"{run} failed with exit code {code}",
             where=command,
-            cure=f"{read}: {WANTS} A profile of a run that fails is of little use; if that is how "
-            "the program ends, give --any-status.",
+            cure=f"{read}: {WANTS} A run that fails tells little; if that is how the program ends, "
+            "give --any-status.",
         )
 
 

@@ -48,7 +48,8 @@ def verdict(
     elif best:
         yield f"Verdict: {builds[best].path} {change(measured[best], measured[0])}."
     else:
-        yield "Verdict: no build is better than the plain one, as far as this run can tell."
+        goal = options.goal.name
+        yield f"Verdict: no build is better for {goal} than the plain one, as far as this tells."
         for each in measured[1:]:
             yield f"  {each.name} {change(each, measured[0])}."
     for name in differing_outputs(measured) if measured else ():

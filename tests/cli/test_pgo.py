@@ -147,6 +147,18 @@ def test_lines_do_where_clang_splits_functions_and_nothing_else_is_asked_for(com
     assert "goes on by lines" in answer.err
 
 
+@pytest.mark.parametrize(
+    ("words", "is_said"), [((), True), (("--lines",), False), (("--probes", "--contexts"), False)]
+)
+def test_lines_that_propeller_takes_unasked_are_said(command, words, is_said):
+    answer = command(
+        "pgo", "--build", "false", "--binary", "app", "--train", "./app 1", "--propeller", *words
+    )
+    assert answer.code == 2
+    said = "for Propeller, profiles are of source lines; --probes --contexts often gain more"
+    assert (said in answer.err) == is_said
+
+
 def test_lines_and_probes_are_one_choice(command):
     answer = command("pgo", "--lines", "--probes")
     assert answer.code == 2

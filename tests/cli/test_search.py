@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from builders.goals import BUILD_SHRUNK, write_shrunk
+from builders.searches import COST, options
 from builders.ticks import FOR_ANOTHER_TIME
 
-from lbr2pgo.cli.search import seconds
+from lbr2pgo.cli.search import _how, seconds
+from lbr2pgo.pgo.kinds import ProfileKind
+from lbr2pgo.pgo.search import Search
 
 SOURCE = Path(__file__).parents[2] / "testbins" / "src" / "interp.c"
 
@@ -59,6 +63,25 @@ def test_without_a_training_command_it_says_what_to_give(command):
 @pytest.mark.parametrize(("text", "value"), [("90", 90), ("90s", 90), ("20m", 1200), ("2h", 7200)])
 def test_times_have_units(text, value):
     assert seconds(text) == value
+
+
+def test_what_is_no_time_is_told_as_such(command):
+    answer = command("pgo", "--search", "--budget", "20x")
+    assert answer.code == 2
+    assert "argument --budget: not a time: 20x (90s, 20m or 2h)" in answer.err
+
+
+def test_the_simplest_of_what_hardly_differs_is_not_said_to_cost_least():
+    kind, rival = ProfileKind("lines"), ProfileKind("probes")
+    search = Search(options(), print, print)
+    search.ranking.kinds = {each.name: each for each in (kind, rival)}
+    search.results.costs = {
+        name: {"./app 2": replace(COST, cycles=cycles)}
+        for name, cycles in (("plain", 2e6), ("lines", 1.0001e6), ("probes", 1e6))
+    }
+    assert search.ranking.best() == kind
+    assert _how(search, kind).startswith("is the simplest of what costs least")
+    assert _how(search, rival) == "costs least"
 
 
 def test_a_time_without_a_number_is_refused(command):

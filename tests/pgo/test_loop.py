@@ -40,7 +40,10 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     loop: MakeLoop, said: list[str], tool: Callable[[str], str]
 ) -> None:
     tool("llvm-bolt-22")
-    measured = loop(bolt=True).run()
+    made = loop(bolt=True)
+    measured = made.run()
+    told = "Keep work/app.fdata: llvm-bolt reads it, for this very code: record anew once that has "
+    assert [any(told in line for line in each.keep) for each in made.builds] == [False, False, True]
     assert steps(said) == [
         "Build what is to be recorded", "Train", "Convert for the compiler",
         "Build with the profile", "Train", "Convert for BOLT", "Optimise after the link", "Measure",
@@ -49,10 +52,10 @@ def test_the_whole_loop_says_each_step_and_measures_each_build(
     assert len({each.counted.output for each in measured}) == 1
     plain, rebuilt, _ = (each.counted.totals for each in measured)
     assert rebuilt.taken < plain.taken
-    made = {path.name for path in Path("work").iterdir()}
+    files = {path.name for path in Path("work").iterdir()}
     endings = ("before", "perf.data", "prof", "after", "bolt.perf.data", "fdata", "build.log",
                "commands.sh")  # fmt: skip
-    assert made == {f"app.{ending}" for ending in endings}
+    assert files == {f"app.{ending}" for ending in endings}
     assert {path.name for path in Path().iterdir()} == {"interp.c", "app", "app.bolt", "work"}
 
 
@@ -192,6 +195,13 @@ def test_a_training_that_ends_with_another_status_names_its_way_out(loop: MakeLo
     assert rebuilt.totals.taken < plain.totals.taken
 
 
+def test_a_measured_run_that_fails_is_no_verdict(loop: MakeLoop) -> None:
+    with pytest.raises(InputError, match="the measured run failed with exit code 3") as caught:
+        loop(measure="./app 2; exit 3").run()
+    assert "--any-status" in str(caught.value.cure)
+    assert Path("work/app.after").exists()
+
+
 READS = """
 #include <stdio.h>
 int main(void) {
@@ -294,7 +304,9 @@ def test_bolt_takes_a_stored_profile_of_an_older_build(
     convert(ConvertOptions((recording,), Path("work/app.before"), outputs=outputs))
     said.clear()
     stored = {"train": None, "profile": Path("none.prof"), "measure": "./app 1"}
-    measured = loop(bolt=True, bolt_profile=yaml, **stored).run()
+    made = loop(bolt=True, bolt_profile=yaml, **stored)
+    measured = made.run()
+    assert made.builds[-1].keep[-1] == "Keep app.yaml: llvm-bolt reads it."
     assert [each.name for each in measured] == ["work/app.before", "app.bolt"]
     assert "Train" not in steps(said)
     assert any("app.yaml" in line and "-infer-stale-profile" in line for line in said)

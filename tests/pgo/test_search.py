@@ -336,7 +336,7 @@ def test_what_does_something_else_where_it_had_no_part_is_not_timed(
 
 
 BUILD_SYSTEMS = {
-    "clang": ("", "clang-22 --config={config} -O2 -fuse-ld=lld -Werror {source} -o {folder}/app"),
+    "clang": ("", "clang-22 --config={config} -fuse-ld=lld -Werror {source} -o {folder}/app"),
     "make": (
         "{folder}/app: {source}; $(CC) -O2 -fuse-ld=lld -Werror $< -o $@",
         "make -f {folder}/Makefile CC='clang-22 --config={config}'",

@@ -22,7 +22,7 @@ from lbr2pgo.recorders.front_end import PRESETS, FrontEndCounts
 
 PROFILE = Path("/w/app.prof")
 PLAIN, REBUILT, FOR_BOLT = (
-    ByVariables().advice(flags)
+    ByVariables().advice(flags, {})
     for flags in (
         plain_flags(WantedFlags()), profile_flags(PROFILE, WantedFlags()),
         profile_flags(PROFILE, WantedFlags(bolt=True)),
@@ -65,7 +65,7 @@ def test_it_says_what_changed_what_to_ship_and_what_to_keep() -> None:
         "build; not timed; code of 1.00 times the size, 7 hot pages in place of 7.",
         "Measured on: ./app 2",
         "Ship app.",
-        "Keep in CFLAGS and CXXFLAGS: -g -fdebug-info-for-profiling "
+        "Keep in CFLAGS and CXXFLAGS: -O2 -g -fdebug-info-for-profiling "
         "-fprofile-sample-use=/w/app.prof",
         "Keep in LDFLAGS: -Wl,--build-id",
         "Keep /w/app.prof: every build reads it.",
@@ -103,7 +103,7 @@ def test_times_that_are_too_short_decide_nothing_and_that_is_said() -> None:
 
 def test_a_build_that_is_surely_slower_is_not_better() -> None:
     lines = said((1000, 500, 2.0), (900, 300, 2.2))
-    assert lines[0].startswith("Verdict: no build is better than the plain one")
+    assert lines[0].startswith("Verdict: no build is better for speed than the plain one")
     assert lines[1].startswith("  app needs 10.0% fewer instructions")
     assert lines[3] == "Ship w/app.before."
     assert not any("profile-sample-use" in line for line in lines)
@@ -121,7 +121,7 @@ def test_of_a_program_that_does_other_work_each_time_no_build_is_better() -> Non
     plain, other = (measured(*row) for row in ((BUILDS[0], 1000, 500), (BUILDS[1], 160, 80)))
     again = CountedRun(Totals(1530, 760, 0, 0), 0, "a")
     lines = list(verdict(BUILDS[:2], [replace(plain, again=again), other], options()))
-    assert lines[0].startswith("Verdict: no build is better than the plain one")
+    assert lines[0].startswith("Verdict: no build is better for speed than the plain one")
     assert "noise: 84.0% fewer instructions, 84.0% fewer taken branches" in lines[1]
 
 
