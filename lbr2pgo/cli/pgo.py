@@ -266,9 +266,9 @@ def _run_loop(args: argparse.Namespace) -> int:
     from lbr2pgo.support.printable import printable
 
     shown = StepLines()
-    options = _options(args)
-    loop = Loop(options, shown.say, shown.is_over, shown.watch)
-    if options.propeller and not (options.probes or args.lines or options.profile):
+    loop = Loop(_options(args), shown.say, shown.is_over, shown.watch)
+    is_told = args.lines or args.probes or args.instrumented or args.cargo or args.profile
+    if args.propeller and not is_told:
         say(_LINES_FOR_PROPELLER)
     with shown.naming_failures():
         measured = loop.run()

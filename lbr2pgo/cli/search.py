@@ -64,7 +64,7 @@ def _print_table(search: Search) -> None:
 def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
     """Sentences: what wins, what the training would have chosen, what to keep."""
     from lbr2pgo.pgo.comparison import decided_otherwise
-    from lbr2pgo.pgo.post_link import bolt_command
+    from lbr2pgo.pgo.post_link import bolt_command, kept_for_bolt
 
     results, options = search.results, search.options
     for name in sorted(set(results.names) - set(results.ranked(options.judges))):
@@ -90,6 +90,7 @@ def _verdict(search: Search, best: ProfileKind | None) -> Iterator[str]:
         yield f"Keep {search.config}: with --config={search.config}, clang has all of its flags."
     if best.layout == "bolt":
         command = bolt_command("llvm-bolt", work.rebuilt, work.fdata, work.laid_out)
+        yield kept_for_bolt(work.fdata, infers=False)
         yield f"Keep as the last step: {shlex.join(command)}"
     yield f"The same alone: lbr2pgo pgo {search.variants.command(best)}"
 
@@ -100,7 +101,8 @@ def _how(search: Search, best: ProfileKind) -> str:
         return "takes least time of what costs about as little"
     if search.ranking.ranked()[0] == best:
         return "costs least"
-    return "is the simplest of what costs least within 0.1%, or within what runs differ by"
+    margin = search.ranking.no_matter(search.options.judges) - 1
+    return f"is the simplest of what costs least within {margin:.1%}"
 
 
 def _confirmed(search: Search, best: ProfileKind) -> str:

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from lbr2pgo.pgo.loop_flags import LoopFlags
+from lbr2pgo.pgo.post_link import kept_for_bolt
 from lbr2pgo.pgo.reach import ByVariables
 from lbr2pgo.pgo.trainer import Trainer
 from lbr2pgo.pgo.verdict import Built
@@ -41,17 +42,12 @@ def finished_builds(flags: LoopFlags, way: ByVariables, trainer: Trainer) -> lis
         builds.append(Built(binary, advice, (*builds[-1].reads, work.start_order)))
     tool = find_bolt() if flags.options.bolt else None
     if tool is not None and work.laid_out.exists():
-        keep = (*way.advice(flags.compiled, os.environ), _read_by_bolt(flags))
+        is_stored = flags.options.bolt_profile is not None
+        kept = kept_for_bolt(flags.layout_profile, infers=is_stored)
+        keep = (*way.advice(flags.compiled, os.environ), kept)
         layout = tuple(flags.bolt_command(tool))
         builds.append(Built(work.laid_out, keep, builds[-1].reads, layout))
     return builds
-
-
-def _read_by_bolt(flags: LoopFlags) -> str:
-    """One that was stored for other builds is fitted to them; fdata is of one build's offsets."""
-    is_stored = flags.options.bolt_profile is not None
-    goes_with = "" if is_stored else ", for this very code: record anew once that has changed"
-    return f"Keep {flags.layout_profile}: llvm-bolt reads it{goes_with}."
 
 
 def _start_said(work: Workplace, trainer: Trainer) -> str:

@@ -39,6 +39,18 @@ def bolt_command(
     return [tool, *files, *(options or BOLT_OPTIONS), *([_INFERENCE] if infers else ())]
 
 
+def kept_for_bolt(profile: Path, *, infers: bool) -> str:
+    """What to keep of a profile. YAML is fitted to later builds; fdata has offsets of one.
+
+    >>> kept_for_bolt(Path("app.yaml"), infers=True)
+    'Keep app.yaml: llvm-bolt reads it.'
+    >>> kept_for_bolt(Path("app.fdata"), infers=False).partition(", ")[2]
+    'for this very code: record anew once that has changed.'
+    """
+    goes_with = "" if infers else ", for this very code: record anew once that has changed"
+    return f"Keep {profile}: llvm-bolt reads it{goes_with}."
+
+
 def bolt(
     tool: str,
     binary: Path,

@@ -32,12 +32,12 @@ class Ranking:
         """
         commands = commands or self._judges
         ranked = self._results.ranked(commands, self._counted())
-        most = self._results.ratio(ranked[0], commands) * self._no_matter(commands)
+        most = self._results.ratio(ranked[0], commands) * self.no_matter(commands)
         simplest = [PLAIN, *self.kinds]
         near = (name for name in ranked if self._results.ratio(name, commands) <= most)
         return self.kinds.get(min(near, key=simplest.index))
 
-    def _no_matter(self, commands: Sequence[str]) -> float:
+    def no_matter(self, commands: Sequence[str]) -> float:
         """By what factor costs may differ and are the same."""
         return max(_NO_MATTER, 1 + BY_CHANCE * self._results.spread(commands))
 
@@ -45,7 +45,7 @@ class Ranking:
         """What other commands alone would choose, and what share more that costs the judges."""
         chosen, best = self.best(commands), self.best()
         loss = self._ratio_or_1(chosen) / self._ratio_or_1(best) - 1
-        return chosen, loss if loss > self._no_matter(self._judges) - 1 else 0.0
+        return chosen, loss if loss > self.no_matter(self._judges) - 1 else 0.0
 
     def _ratio_or_1(self, kind: ProfileKind | None) -> float:
         return 1.0 if kind is None else self.ratio(kind)

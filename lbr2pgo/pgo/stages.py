@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import islice
 
 from lbr2pgo.pgo.kinds import INSTRUMENTED, TRAINING_FLAGS, ProfileKind
 from lbr2pgo.pgo.ranking import Ranking
@@ -93,5 +93,5 @@ class Stages:
         layout = self._options.loop.layout
         best = islice(self._ranking.each_code_once(self._ranking.compiled()), LAID_OUT)
         yardstick = filter(self._ranking.is_counted, [INSTRUMENTED])
-        for each in chain(best, yardstick) if layout else ():
+        for each in (*best, *yardstick) if layout else ():
             yield [replace(each, layout=layout)]

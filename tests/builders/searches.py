@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,11 +31,11 @@ def options(**changes: object) -> SearchOptions:
     return SearchOptions(loop, **{**plain, **changes})  # type: ignore[arg-type]
 
 
-def empty_ranking(judges: Sequence[str] = ("./app 2",)) -> tuple[Results, Ranking]:
+def empty_ranking() -> tuple[Results, Ranking]:
     """Of kinds whose code is all different; the plain build is counted."""
     results = Results(Path("nowhere"))
     results.costs[PLAIN] = {"./app 2": COST}
-    return results, Ranking(results, judges, lambda kind: kind.name)
+    return results, Ranking(results, ["./app 2"], lambda kind: kind.name)
 
 
 def try_by_hand(

@@ -148,8 +148,12 @@ def test_lines_do_where_clang_splits_functions_and_nothing_else_is_asked_for(com
 
 
 @pytest.mark.parametrize(
-    ("words", "is_said"), [((), True), (("--lines",), False), (("--probes", "--contexts"), False)]
-)
+    ("words", "is_said"),
+    [
+        ((), True), (("--lines",), False), (("--probes", "--contexts"), False),
+        (("--instrumented",), False),
+    ],
+)  # fmt: skip
 def test_lines_that_propeller_takes_unasked_are_said(command, words, is_said):
     answer = command(
         "pgo", "--build", "false", "--binary", "app", "--train", "./app 1", "--propeller", *words
