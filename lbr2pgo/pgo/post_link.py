@@ -40,13 +40,7 @@ def bolt_command(
 
 
 def kept_for_bolt(profile: Path, *, infers: bool) -> str:
-    """What to keep of a profile. YAML is fitted to later builds; fdata has offsets of one.
-
-    >>> kept_for_bolt(Path("app.yaml"), infers=True)
-    'Keep app.yaml: llvm-bolt reads it.'
-    >>> kept_for_bolt(Path("app.fdata"), infers=False).partition(", ")[2]
-    'for this very code: record anew once that has changed.'
-    """
+    """What to keep of a profile. YAML is fitted to later builds; fdata has offsets of one."""
     goes_with = "" if infers else ", for this very code: record anew once that has changed"
     return f"Keep {profile}: llvm-bolt reads it{goes_with}."
 
